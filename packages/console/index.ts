@@ -175,7 +175,7 @@ function infoOperation<Services>({ service, ...options }: ConsoleOptions<Service
 
 /** A file of the console, compressed as the client accepts it. */
 async function readBuilt(file: string, { headers }: IncomingRequest) {
-  const accepted = acceptedEncodings(headers['accept-encoding'] ?? '')
+  const accepted = parseAcceptEncoding(headers['accept-encoding'] ?? '')
   const encoding = encodings.find(({ name }) => accepted.has(name))
   const isPage = file === 'index.html'
   try {
@@ -202,7 +202,7 @@ const notBuilt = rawReply({
 })
 
 /** Encodings with a weight above 0 (RFC 9110 §12.5.3). */
-function acceptedEncodings(header: string): ReadonlySet<string> {
+function parseAcceptEncoding(header: string): ReadonlySet<string> {
   const members = header.toLowerCase().split(',')
   return new Set(
     members

@@ -143,7 +143,7 @@ export function checkIdentity(
   configuredProxy(checked)
   configuredOidc(config, checked)
   configuredSaml(checked, peerSecret)
-  configuredHandover(checked, peerSecret)
+  createHandoverLogin(checked, peerSecret)
   configuredLogin(checked, peerSecret)
   configuredFeed(checked, peerSecret)
 }
@@ -191,7 +191,7 @@ export function configuredSaml(
   environment: LoginEnvironment,
   peerSecret: Secret | undefined,
 ): SamlLogin | undefined {
-  const options = handedLoginOptions(environment, peerSecret)
+  const options = readLoginOptions(environment, peerSecret)
   const { config, baseUrl } = environment
   return options && samlLogin({ ...options, publicUrl: config.kms_public_url ?? baseUrl })
 }
@@ -200,11 +200,11 @@ export function configuredSaml(
  * Logins for the web page with a session of the authentication service; undefined: none is configured, or no secret is
  * shared with it.
  */
-export function configuredHandover(
+export function createHandoverLogin(
   environment: LoginEnvironment,
   peerSecret: Secret | undefined,
 ): HandoverLogin | undefined {
-  const options = handedLoginOptions(environment, peerSecret)
+  const options = readLoginOptions(environment, peerSecret)
   if (options === undefined || peerSecret === undefined) return undefined
   const { kms_public_url: ownUrl } = environment.config
   const authPublicUrl = findAuthPublicUrl(environment.config) ?? options.url
@@ -222,7 +222,7 @@ export function findAuthPublicUrl(config: IdentityConfig): string | undefined {
   return httpsAddress('auth_public_url', publicUrl)
 }
 
-function handedLoginOptions(
+function readLoginOptions(
   environment: LoginEnvironment,
   peerSecret: Secret | undefined,
 ): HandedLoginOptions | undefined {

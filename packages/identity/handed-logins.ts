@@ -35,7 +35,7 @@ const maxWaiting = 32
 const seconds = 660
 
 /** The cookie of a login that comes back to this path. */
-export function handedLoginCookie(name: string, path: string): LoginCookie {
+export function createLoginCookie(name: string, path: string): LoginCookie {
   return { name, path, seconds }
 }
 

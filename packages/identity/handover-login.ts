@@ -1,7 +1,7 @@
 import { failure } from '@warder/base'
 import { unauthorized } from '@warder/keys'
 import { clearCookie } from './begun-logins.ts'
-import { type HandedLoginOptions, HandedLogins, type HandedUser, handedLoginCookie } from './handed-logins.ts'
+import { createLoginCookie, type HandedLoginOptions, HandedLogins, type HandedUser } from './handed-logins.ts'
 import { isRealmId } from './user-name.ts'
 
 /** Logins for the web page with the session that the browser has, or begins, at the authentication service. */
@@ -37,7 +37,7 @@ export interface HandoverLoginOptions extends HandedLoginOptions {
 
 export const handoverCookieName = 'auth_handover'
 export const handoverCallbackPath = '/ui/handover_callback'
-const cookie = handedLoginCookie(handoverCookieName, handoverCallbackPath)
+const cookie = createLoginCookie(handoverCookieName, handoverCallbackPath)
 export const endedHandoverCookie = clearCookie(cookie)
 
 /** See `HandedLogins`. */

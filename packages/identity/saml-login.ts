@@ -1,6 +1,6 @@
 import { failure } from '@warder/base'
 import { clearCookie } from './begun-logins.ts'
-import { type HandedLoginOptions, HandedLogins, type HandedUser, handedLoginCookie } from './handed-logins.ts'
+import { createLoginCookie, type HandedLoginOptions, HandedLogins, type HandedUser } from './handed-logins.ts'
 import { isRealmId } from './user-name.ts'
 
 /** Logins for the web page at the identity provider of a realm, through the authentication service. */
@@ -36,7 +36,7 @@ export interface SamlLoginOptions extends HandedLoginOptions {
 
 export const samlCookieName = 'auth_saml'
 export const samlCallbackPath = '/ui/saml_callback'
-const cookie = handedLoginCookie(samlCookieName, samlCallbackPath)
+const cookie = createLoginCookie(samlCookieName, samlCallbackPath)
 export const endedSamlCookie = clearCookie(cookie)
 
 /** See `HandedLogins`. */

@@ -17,13 +17,14 @@ type Service = 'auth' | 'kms'
 
 /** Components by room, so that each is loaded once. */
 const loaded = new Map<Room, ComponentType<RoomProps>>()
-function componentOf(room: Room): ComponentType<RoomProps> {
+function getComponent(room: Room): ComponentType<RoomProps> {
   const found = loaded.get(room) ?? lazy(async () => ({ default: (await room.load()).Room }))
   loaded.set(room, found)
   return found
 }
 
-const isOf = (room: Room, service: Service): boolean => room.service === service || room.service === 'both'
+const isServedBy = (room: Room, service: Service): boolean =>
+  room.service === service || room.service === 'both'
 const isFor = (room: Room, me: Me | null): boolean =>
   room.isPublic === true || (me !== null && (room.needs?.(me) ?? true))
 
@@ -57,7 +58,7 @@ interface HeaderProps {
 
 function Page({ rooms, service, me, other }: HeaderProps & { readonly rooms: readonly Room[] }) {
   const { pathname, searchParams } = useAddress()
-  const here = rooms.filter((room) => isOf(room, service))
+  const here = rooms.filter((room) => isServedBy(room, service))
   const listed = here.filter((room) => !room.isPublic && !room.isInner && isFor(room, me))
   const found = here
     .map((room) => ({ room, path: matchRoom(room.path, pathname) }))
@@ -117,7 +118,7 @@ async function findStart(listed: readonly Room[], me: Me): Promise<string | unde
 }
 
 function RoomContent({ room, ...props }: RoomProps & { readonly room: Room }) {
-  const Content = componentOf(room)
+  const Content = getComponent(room)
   return <Content {...props} />
 }
 

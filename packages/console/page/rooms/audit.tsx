@@ -9,7 +9,8 @@ import { toCommand } from '../parts/command.ts'
 import { type Column, DataTable } from '../parts/data-table.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Failure } from '../parts/errors.tsx'
-import { Choice, Field, Form } from '../parts/field.tsx'
+import { Choice, Field } from '../parts/field.tsx'
+import { FilterForm } from '../parts/filters.tsx'
 import { navigate } from '../parts/router.ts'
 import { Status } from '../parts/status.tsx'
 import { Time } from '../parts/time.tsx'
@@ -145,36 +146,26 @@ function Filters({ filter }: { readonly filter: Filter }) {
     <Field label={words.filters[name]} name={name} defaultValue={filter[name] ?? ''} />
   )
   return (
-    <search className="filters" aria-label={words.search}>
-      <Form
-        submit={words.apply}
-        onSubmit={apply}
-        actions={
-          <button type="button" className="button" onClick={() => apply({})}>
-            {words.clear}
-          </button>
-        }
-      >
-        {field('principal')}
-        {field('object')}
-        {field('operation')}
-        <Choice
-          label={words.outcome}
-          name="outcome"
-          value={filter.outcome ?? ''}
-          options={[
-            { value: '', text: words.anyOutcome },
-            { value: 'success', text: 'success' },
-            { value: 'failure', text: 'failure' },
-          ]}
-        />
-        {field('address')}
-        {field('request_id')}
-        {field('text')}
-        {field('since')}
-        {field('until')}
-      </Form>
-    </search>
+    <FilterForm label={words.search} onApply={apply}>
+      {field('principal')}
+      {field('object')}
+      {field('operation')}
+      <Choice
+        label={words.outcome}
+        name="outcome"
+        value={filter.outcome ?? ''}
+        options={[
+          { value: '', text: words.anyOutcome },
+          { value: 'success', text: 'success' },
+          { value: 'failure', text: 'failure' },
+        ]}
+      />
+      {field('address')}
+      {field('request_id')}
+      {field('text')}
+      {field('since')}
+      {field('until')}
+    </FilterForm>
   )
 }
 

@@ -4,7 +4,8 @@ import { CodeBlock } from '../../../parts/code-block.tsx'
 import { DataTable } from '../../../parts/data-table.tsx'
 import { Empty } from '../../../parts/empty.tsx'
 import { Failure } from '../../../parts/errors.tsx'
-import { Choice, Field, Form } from '../../../parts/field.tsx'
+import { Choice, Field } from '../../../parts/field.tsx'
+import { FilterForm } from '../../../parts/filters.tsx'
 import { navigate } from '../../../parts/router.ts'
 import { quoteShell } from '../../../parts/table-text.ts'
 import { Time } from '../../../parts/time.tsx'
@@ -79,44 +80,34 @@ function Filters({ filter, layout }: { readonly filter: ReportFilter; readonly l
     navigate(`/ui/access?${new URLSearchParams(given)}`)
   }
   return (
-    <search className="filters" aria-label={words.filters}>
-      <Form
-        submit={words.apply}
-        onSubmit={apply}
-        actions={
-          <button type="button" className="button" onClick={() => apply({})}>
-            {words.clear}
-          </button>
-        }
-      >
-        <Field label={words.user} name="user" defaultValue={filter.user_id ?? ''} />
-        <Field label={words.key} name="key" defaultValue={filter.unique_identifier ?? ''} />
-        <Choice
-          label={words.right}
-          name="right"
-          value={filter.right ?? ''}
-          options={[
-            { value: '', text: words.anyRight },
-            ...keyRights.map((right) => ({ value: right, text: right })),
-          ]}
-        />
-        <Choice
-          label={words.way}
-          name="way"
-          value={filter.way ?? ''}
-          options={[
-            { value: '', text: words.anyWay },
-            ...ways.map((way) => ({ value: way, text: words.ways[way] })),
-          ]}
-        />
-        <Field
-          label={words.asOf}
-          name="as_of"
-          type="datetime-local"
-          defaultValue={filter.as_of?.slice(0, 16) ?? ''}
-        />
-      </Form>
-    </search>
+    <FilterForm label={words.filters} submit={words.apply} onApply={apply}>
+      <Field label={words.user} name="user" defaultValue={filter.user_id ?? ''} />
+      <Field label={words.key} name="key" defaultValue={filter.unique_identifier ?? ''} />
+      <Choice
+        label={words.right}
+        name="right"
+        value={filter.right ?? ''}
+        options={[
+          { value: '', text: words.anyRight },
+          ...keyRights.map((right) => ({ value: right, text: right })),
+        ]}
+      />
+      <Choice
+        label={words.way}
+        name="way"
+        value={filter.way ?? ''}
+        options={[
+          { value: '', text: words.anyWay },
+          ...ways.map((way) => ({ value: way, text: words.ways[way] })),
+        ]}
+      />
+      <Field
+        label={words.asOf}
+        name="as_of"
+        type="datetime-local"
+        defaultValue={filter.as_of?.slice(0, 16) ?? ''}
+      />
+    </FilterForm>
   )
 }
 

@@ -17,7 +17,7 @@ interface Change {
 }
 
 /** The key of a request as it is now, with its names. Both are missing for users who may not see them. */
-export function useKeyOf(request: ApprovalRequest) {
+export function useRequestedKey(request: ApprovalRequest) {
   const kid = request.key
   const enabled = isOnKey(request)
   const read = kms.useOperation('crypto.keys.get', { path: { kid } }, { enabled })
@@ -47,7 +47,7 @@ export function useKeyOf(request: ApprovalRequest) {
 
 /** What is so now, and what the approval would make of it. */
 export function Changes({ request }: { readonly request: ApprovalRequest }) {
-  const { key, isPending } = useKeyOf(request)
+  const { key, isPending } = useRequestedKey(request)
   const changes = useChanges(request, key)
   const title = isRunning(request) ? texts.approvals.change : texts.approvals.changed
   if (isPending) return <Skeleton />

@@ -16,7 +16,7 @@ import { Time } from '../../../parts/time.tsx'
 import { showToast } from '../../../parts/toasts.tsx'
 import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
-import { Changes, useKeyOf } from './changes.tsx'
+import { Changes, useRequestedKey } from './changes.tsx'
 import {
   type ApprovalRequest,
   formatObject,
@@ -106,7 +106,7 @@ function Facts({ request }: { readonly request: ApprovalRequest }) {
 
 /** Names of the key, as far as the user may see them, and its id. */
 function KeyName({ request }: { readonly request: ApprovalRequest }) {
-  const { names, key } = useKeyOf(request)
+  const { names, key } = useRequestedKey(request)
   return (
     <>
       {names.length > 0 && (

@@ -9,6 +9,7 @@ import { type Column, DataTable } from '../../../parts/data-table.tsx'
 import { Empty } from '../../../parts/empty.tsx'
 import { Failure } from '../../../parts/errors.tsx'
 import { Choice, Field, Form } from '../../../parts/field.tsx'
+import { FilterForm } from '../../../parts/filters.tsx'
 import { Link } from '../../../parts/link.tsx'
 import { navigate } from '../../../parts/router.ts'
 import { Skeleton } from '../../../parts/skeleton.tsx'
@@ -200,26 +201,24 @@ function Filters({ id, filter }: { readonly id: string; readonly filter: Filter 
     navigate(`${authorityPath(id)}${given.length === 0 ? '' : `?${new URLSearchParams(given)}`}`)
   }
   return (
-    <search className="filters" aria-label={words.search}>
-      <Form submit={words.apply} onSubmit={apply}>
-        <Field label={words.subject} name="subject" defaultValue={filter.subject ?? ''} />
-        <Choice
-          label={words.state}
-          name="state"
-          value={filter.state ?? ''}
-          options={[
-            { value: '', text: words.anyState },
-            ...states.map((state) => ({ value: state, text: words.states[state] })),
-          ]}
-        />
-        <Field
-          label={words.endsBefore}
-          name="expires_before"
-          type="date"
-          defaultValue={filter.expires_before ?? ''}
-        />
-      </Form>
-    </search>
+    <FilterForm label={words.search} onApply={apply}>
+      <Field label={words.subject} name="subject" defaultValue={filter.subject ?? ''} />
+      <Choice
+        label={words.state}
+        name="state"
+        value={filter.state ?? ''}
+        options={[
+          { value: '', text: words.anyState },
+          ...states.map((state) => ({ value: state, text: words.states[state] })),
+        ]}
+      />
+      <Field
+        label={words.endsBefore}
+        name="expires_before"
+        type="date"
+        defaultValue={filter.expires_before ?? ''}
+      />
+    </FilterForm>
   )
 }
 

@@ -7,6 +7,7 @@ import { type Column, DataTable } from '../../../parts/data-table.tsx'
 import { Empty } from '../../../parts/empty.tsx'
 import { Failure } from '../../../parts/errors.tsx'
 import { Choice, Field, Form } from '../../../parts/field.tsx'
+import { FilterForm } from '../../../parts/filters.tsx'
 import { Link } from '../../../parts/link.tsx'
 import { navigate } from '../../../parts/router.ts'
 import { Time } from '../../../parts/time.tsx'
@@ -176,60 +177,50 @@ function Filters({ filter }: { readonly filter: KeyFilter }) {
     (name) => filter[name as keyof KeyFilter] !== undefined,
   )
   return (
-    <search className="filters" aria-label={words.search}>
-      <Form
-        submit={words.apply}
-        onSubmit={apply}
-        actions={
-          <button type="button" className="button" onClick={() => apply({})}>
-            {words.clear}
-          </button>
-        }
-      >
-        <Field label={words.tag} name="tag" defaultValue={filter.tag ?? ''} />
-        <Field label={words.algorithmFilter} name="algorithm" defaultValue={filter.algorithm ?? ''} />
-        <Choice
-          label={words.state}
-          name="state"
-          value={filter.state ?? ''}
-          options={[
-            { value: '', text: words.anyState },
-            ...Object.keys(stateFilters).map((name) => ({
-              value: name,
-              text: words.states[name as keyof typeof stateFilters],
-            })),
-          ]}
-        />
-        <details className="more-filters" open={isOpen}>
-          <summary>{words.more}</summary>
-          <div className="filter-grid">
-            {dayFilters.map((name) => (
-              <Field
-                key={name}
-                label={labels[name]}
-                name={name}
-                inputMode="numeric"
-                pattern="[1-9][0-9]{0,4}"
-                validate={(text) => (text === '' || /^[1-9]\d{0,4}$/.test(text) ? null : words.daysRule)}
-                defaultValue={filter[name]?.replace('d', '') ?? ''}
-              />
-            ))}
-            <Choice
-              label={words.objectType}
-              name="type"
-              value={filter.type ?? ''}
-              options={[
-                { value: '', text: words.anyType },
-                ...types.map((type) => ({ value: type, text: type })),
-              ]}
+    <FilterForm label={words.search} onApply={apply}>
+      <Field label={words.tag} name="tag" defaultValue={filter.tag ?? ''} />
+      <Field label={words.algorithmFilter} name="algorithm" defaultValue={filter.algorithm ?? ''} />
+      <Choice
+        label={words.state}
+        name="state"
+        value={filter.state ?? ''}
+        options={[
+          { value: '', text: words.anyState },
+          ...Object.keys(stateFilters).map((name) => ({
+            value: name,
+            text: words.states[name as keyof typeof stateFilters],
+          })),
+        ]}
+      />
+      <details className="more-filters" open={isOpen}>
+        <summary>{words.more}</summary>
+        <div className="filter-grid">
+          {dayFilters.map((name) => (
+            <Field
+              key={name}
+              label={labels[name]}
+              name={name}
+              inputMode="numeric"
+              pattern="[1-9][0-9]{0,4}"
+              validate={(text) => (text === '' || /^[1-9]\d{0,4}$/.test(text) ? null : words.daysRule)}
+              defaultValue={filter[name]?.replace('d', '') ?? ''}
             />
-            {(isOfficer || filter.owner !== undefined) && (
-              <Field label={words.ownerFilter} name="owner" defaultValue={filter.owner ?? ''} />
-            )}
-          </div>
-        </details>
-      </Form>
-    </search>
+          ))}
+          <Choice
+            label={words.objectType}
+            name="type"
+            value={filter.type ?? ''}
+            options={[
+              { value: '', text: words.anyType },
+              ...types.map((type) => ({ value: type, text: type })),
+            ]}
+          />
+          {(isOfficer || filter.owner !== undefined) && (
+            <Field label={words.ownerFilter} name="owner" defaultValue={filter.owner ?? ''} />
+          )}
+        </div>
+      </details>
+    </FilterForm>
   )
 }
 
