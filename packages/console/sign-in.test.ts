@@ -142,6 +142,33 @@ describe('the login of the console', { skip: missingChromium }, () => {
     opened.assertNoErrors()
   })
 
+  it('says why a login at the key management service was refused, and what to do', async () => {
+    await using opened = await started.open()
+    const { page } = opened
+    const assertProblem = async (path: string, text: RegExp): Promise<void> => {
+      await page.goto(`${started.origins.kms}${path}`)
+      await page.getByRole('alert').filter({ hasText: text }).waitFor()
+      // The address with the code is gone, also from the history.
+      assert.equal(new URL(page.url()).pathname, '/ui/login')
+      await page.getByRole('link', { name: 'Log in', exact: true }).waitFor()
+    }
+    const code = 'A'.repeat(43)
+    await assertProblem(`/ui/handover_callback?code=${code}&state=x&realm=_`, /another browser/)
+    await opened.assertAccessible()
+    assert.ok(!(await page.content()).includes(code))
+    await page.getByRole('link', { name: 'Log in', exact: true }).click()
+    await page.getByLabel('Realm').waitFor()
+    await assertProblem(
+      `/ui/handover_callback?code=${code}&state=x&realm=_`,
+      /meanwhile, perhaps in another tab/,
+    )
+    await assertProblem('/ui/login_handover?to=//evil.example', /not valid/)
+    await page.goto(`${started.origins.kms}/ui/login?problem=constructor`)
+    await page.getByRole('heading', { name: 'Log in' }).waitFor()
+    assert.equal(await page.getByRole('alert').count(), 0)
+    opened.assertNoErrors()
+  })
+
   it('goes to no other origin after a login, whatever the address says', async () => {
     const { password } = started.installation
     for (const to of [

@@ -1,5 +1,4 @@
-import type { Clock } from '@warder/base'
-import { unauthorized } from '@warder/keys'
+import { type Clock, type Failure, failure } from '@warder/base'
 import type { Seal, SealContext } from '@warder/storage'
 
 /** The cookie of a login that a browser begins here and continues at another site. */
@@ -12,6 +11,20 @@ export interface LoginCookie {
 }
 
 const maxCookieLength = 2048
+
+/** Why a login that came back is refused: what the browser itself knows, so that nothing is disclosed. */
+type LoginProblem = 'not_started' | 'expired' | 'other_login'
+
+const problemDetails: Readonly<Record<LoginProblem, string>> = {
+  not_started: 'this browser has not started a login',
+  expired: 'the login has expired',
+  other_login: 'this browser has started another login',
+}
+
+/** 401 with the member `problem`. */
+export function refuseLogin(problem: LoginProblem, cause?: unknown): Failure {
+  return failure('unauthorized', undefined, { detail: problemDetails[problem], members: { problem }, cause })
+}
 
 /**
  * Pending logins of browsers. The state that the callback must match is sealed in the browser's own cookie, so that no
@@ -45,9 +58,9 @@ export class BegunLogins<State extends object> {
   async open(values: readonly string[]): Promise<State> {
     const [value, second] = values
     if (value === undefined || value === '' || second !== undefined || value.length > maxCookieLength)
-      throw unauthorized('this browser has not started a login')
+      throw refuseLogin('not_started')
     const { until, ...state } = await this.#opened(value)
-    if (this.#clock.now() >= until) throw unauthorized('the login has expired')
+    if (this.#clock.now() >= until) throw refuseLogin('expired')
     return state as unknown as State
   }
 
@@ -56,7 +69,7 @@ export class BegunLogins<State extends object> {
       const bytes = await this.#seal.open(this.#place, Buffer.from(value, 'base64url'))
       return JSON.parse(Buffer.from(bytes).toString('utf8'))
     } catch (cause) {
-      throw unauthorized('the login was not started here', cause)
+      throw refuseLogin('not_started', cause)
     }
   }
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { principalNamed, unauthorized } from '@warder/keys'
 import type { Seal } from '@warder/storage'
-import { BegunLogins, type LoginCookie } from './begun-logins.ts'
+import { BegunLogins, type LoginCookie, refuseLogin } from './begun-logins.ts'
 import { ClientLimiter } from './places.ts'
 import type { RoleReader, StoredRoleClaims } from './roles.ts'
 import { type HandedSession, SessionsAtAuth, type SessionsAtAuthOptions } from './sessions-at-auth.ts'
@@ -84,8 +84,7 @@ export class HandedLogins<Memo extends object> {
     const begun = await this.#begun.open(cookies)
     const [state, secondState] = query.getAll('state')
     const [code, secondCode] = query.getAll('code')
-    if (state !== begun.state || secondState !== undefined)
-      throw unauthorized('this browser has started another login')
+    if (state !== begun.state || secondState !== undefined) throw refuseLogin('other_login')
     if (code === undefined || secondCode !== undefined || !/^[A-Za-z0-9_-]{16,128}$/.test(code))
       throw unauthorized('the login returned without a code')
     const realm = realmOf(begun)

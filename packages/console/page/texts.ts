@@ -433,6 +433,28 @@ export const texts = {
     samlRealm: 'Realm',
     atProvider: 'Log in at the identity provider of the realm',
     nothing: 'No login for browsers is configured.',
+    problems: {
+      not_started:
+        'The login was not completed: it was started in another browser, or longer than ten minutes ago. Log in again, in ' +
+        'this browser.',
+      expired: 'The login was not completed: it took longer than ten minutes. Log in again.',
+      other_login:
+        'The login was not completed: another one was started in this browser meanwhile, perhaps in another tab. Log in ' +
+        'again, in one tab.',
+      refused:
+        'The login was refused: its address was used before or is too old, or the session has ended meanwhile. Log in ' +
+        'again. If that does not help, ask an administrator.',
+      realm:
+        'The login was refused: users of this realm cannot log in here. Log in as a user of another realm, or ask an ' +
+        'administrator.',
+      address: 'The address of the login was not valid. Log in again from here.',
+      not_configured:
+        'This way to log in is not configured here. Choose another one, or ask an administrator.',
+      busy: 'Too many logins were started. Wait a minute and log in again.',
+      unavailable:
+        'The login could not be checked: the service that checks it does not respond. Wait a moment and log in again. If ' +
+        'that does not help, tell an administrator.',
+    },
     username: 'Username',
     usernameHelp: 'Of a realm: realm/username.',
     password: 'Password',

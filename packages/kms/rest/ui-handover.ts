@@ -9,6 +9,7 @@ import {
 import { publicAccess } from '@warder/keys'
 import { get, type Operation, type OperationContext, rawReply } from '@warder/server'
 import Type from 'typebox'
+import { browserErrors } from './browser-errors.ts'
 import { define, type RestServices } from './services.ts'
 
 const tag = 'Web page'
@@ -103,6 +104,7 @@ const begin = define({
     404: 'Logins in this way are not configured.',
     503: 'The authentication service does not respond.',
   },
+  errorShape: browserErrors,
   async act({ query }, { services, request }) {
     const to = requireOwnPage(query.to ?? pagePath)
     const { host } = request.headers
@@ -126,11 +128,12 @@ const callback = define({
   }),
   status: 302,
   errors: {
-    401: 'The login did not succeed.',
+    401: 'The login did not succeed. `problem`, if this browser did not start it: `not_started`, `expired` or `other_login`.',
     403: 'Users of the realm cannot log in here.',
     404: 'Logins in this way are not configured.',
     503: 'The authentication service does not respond.',
   },
+  errorShape: browserErrors,
   async act(_input, context) {
     const { services, request } = context
     const handover = requireHandover(services)

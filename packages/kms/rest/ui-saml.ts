@@ -3,6 +3,7 @@ import { endedSamlCookie, samlCallbackPath, samlCookieName } from '@warder/ident
 import { publicAccess } from '@warder/keys'
 import { get, type Operation, rawReply } from '@warder/server'
 import Type from 'typebox'
+import { browserErrors } from './browser-errors.ts'
 import { define, type RestServices } from './services.ts'
 import { beginHandedSession, pagePath } from './ui-handover.ts'
 
@@ -31,6 +32,7 @@ const begin = define({
     404: 'Logins are not configured, or the realm does not permit them here.',
     503: 'The authentication service does not respond.',
   },
+  errorShape: browserErrors,
   async act({ query }, { services, request }) {
     const { location, cookie } = await requireSaml(services).begin(query.realm, request.clientAddress)
     return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
@@ -48,10 +50,11 @@ const callback = define({
   queryParameters: Type.Object({ code: Type.Optional(Type.String()), state: Type.Optional(Type.String()) }),
   status: 302,
   errors: {
-    401: 'The login did not succeed.',
+    401: 'The login did not succeed. `problem`, if this browser did not start it: `not_started`, `expired` or `other_login`.',
     404: 'Logins are not configured.',
     503: 'The authentication service does not respond.',
   },
+  errorShape: browserErrors,
   async act(_input, context) {
     const { services, request } = context
     const saml = requireSaml(services)

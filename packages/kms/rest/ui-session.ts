@@ -10,6 +10,7 @@ import {
 import { publicAccess } from '@warder/keys'
 import { get, type Operation, post, rawReply } from '@warder/server'
 import Type from 'typebox'
+import { browserErrors } from './browser-errors.ts'
 import { define, type RestServices } from './services.ts'
 import { handoverOperations, pagePath } from './ui-handover.ts'
 import { samlOperations } from './ui-saml.ts'
@@ -103,6 +104,7 @@ const loginFlow = define({
   access: publicAccess,
   status: 302,
   errors: { 404: 'Logins are not configured.', 503: 'The provider does not respond.' },
+  errorShape: browserErrors,
   async act(_input, { services, request }) {
     const { location, cookie } = await requireOidc(services).begin(request.clientAddress)
     return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
@@ -124,10 +126,11 @@ const callback = define({
   access: publicAccess,
   status: 302,
   errors: {
-    401: 'The login did not succeed.',
+    401: 'The login did not succeed. `problem`, if this browser did not start it: `not_started`, `expired` or `other_login`.',
     404: 'Logins are not configured.',
     503: 'The provider does not respond.',
   },
+  errorShape: browserErrors,
   async act(_input, context) {
     const { services, request } = context
     const oidc = requireOidc(services)

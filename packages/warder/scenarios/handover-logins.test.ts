@@ -146,6 +146,50 @@ test("another browser's callback begins no session, whatever that browser has be
   assert.equal((await mallory.go(replayed)).status, 401, 'the state of an earlier login')
 })
 
+test('a refused login leads browsers to the login of the console, which says why, and programs get JSON', async () => {
+  await using both = await startTogether({ auth_verifier_realm: '_', role_sources: [] })
+  const { auth, kms, logIn } = both
+  const html = { accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' }
+  const one = new Browser(kms)
+  const assertProblem = async (path: string, status: number, problem: string, from = one): Promise<void> => {
+    const shown = await from.go(path, html)
+    const label = `${problem}: ${shown.text}`
+    assert.deepEqual([shown.status, shown.headers.vary], [status, 'Accept'], label)
+    assert.match(String(shown.headers['content-type']), /^text\/html/, label)
+    assert.match(String(shown.headers['content-security-policy']), /^default-src 'none'/)
+    const targets = [...shown.text.matchAll(/(?:url=|href=")([^"]+)"/g)].map(([, target]) => target)
+    assert.deepEqual(targets, Array(2).fill(`/ui/login?problem=${problem}`))
+    // The page is the same, whatever the request contains.
+    for (const value of new URLSearchParams(path.split('?')[1]).values())
+      if (value.length > 1) assert.ok(!shown.text.includes(value), label)
+    const program = await from.go(path)
+    assert.deepEqual([program.status, program.headers.location], [status, undefined])
+    assert.equal(typeof program.json.error, 'string')
+  }
+  const hostile = encodeURIComponent('"><script>alert(1)</script>')
+  await assertProblem(`/ui/handover_callback?code=${hostile}&state=${hostile}&realm=_`, 401, 'not_started')
+  await assertProblem('/ui/login_handover?to=https://evil.example/', 400, 'address')
+  await assertProblem('/ui/login_saml?realm=_', 404, 'not_configured')
+  const refused = await give(both, await one.go(login()), await logIn('r', 'ann'))
+  await assertProblem(refused, 403, 'realm')
+  const started = await one.go(login())
+  const admin = await auth.superCookie()
+  const back = await give(both, started, admin)
+  await assertProblem(back.replace(/state=[^&]+/, `state=${hostile}`), 401, 'other_login')
+  await assertProblem(back.replace(/code=[^&]+/, `code=${'A'.repeat(43)}`), 401, 'refused')
+  await assertProblem(back, 401, 'not_started', new Browser(kms))
+  auth.faults.database = true
+  await assertProblem(back, 503, 'unavailable')
+  auth.faults.database = false
+  const cookie = one.jar.get('auth_handover') ?? ''
+  auth.clock.advance(660)
+  one.jar.set('auth_handover', cookie)
+  await assertProblem(back, 401, 'expired')
+  assert.equal((await one.go(back)).json.problem, 'expired', 'programs get it, too')
+  const records = kms.audit.filter(({ operation }) => operation === 'ui.handover_callback')
+  assert.ok(records.length > 8 && records.every(({ outcome }) => outcome === 'failure'))
+})
+
 test('only paths of the page are accepted as the address after the login', async () => {
   await using both = await startTogether()
   const one = new Browser(both.kms)

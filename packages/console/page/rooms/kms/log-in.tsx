@@ -10,10 +10,14 @@ import { texts } from '../../texts.ts'
 
 const words = texts.kmsLogin
 
+const isProblem = (text: string | null): text is keyof typeof words.problems =>
+  text !== null && Object.hasOwn(words.problems, text)
+
 /** The ways to log in that this key management service has. */
 export function Room({ query }: RoomProps) {
   const { ways = [], realms = [] } = useInfo().data ?? {}
   const to = toRoomPath(query.get('to')) ?? '/ui/'
+  const problem = query.get('problem')
   const isLoggedIn = useMe('kms').data != null
   useEffect(() => {
     if (isLoggedIn) navigate(to, { replace: true })
@@ -22,6 +26,11 @@ export function Room({ query }: RoomProps) {
     <div className="narrow">
       <RoomHeader title={words.title} />
       {query.get('reason') === 'ended' && <p className="notice">{texts.frame.sessionEnded}</p>}
+      {isProblem(problem) && (
+        <p className="notice" role="alert">
+          {words.problems[problem]}
+        </p>
+      )}
       {ways.length === 0 && <p className="notice">{words.nothing}</p>}
       {ways.includes('handover') && (
         <p>
