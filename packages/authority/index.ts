@@ -27,7 +27,15 @@ export { createMaintenance, type Maintenance } from './maintenance.ts'
 export type { OcspReply } from './ocsp/answers.ts'
 export { readAlternativeNames } from './profile-limits.ts'
 export { createPublishedStatus, type PublishedStatus } from './published-status.ts'
-export { possibleIssuers, type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
+export {
+  type AuthorityState,
+  findIssuers,
+  maxCounted,
+  possibleIssuers,
+  readAuthorityState,
+  type StoredAuthority,
+  visibleAuthorities,
+} from './register/authority-store.ts'
 export { issuerId } from './register/certificates.ts'
 export {
   findIssued,

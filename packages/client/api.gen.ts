@@ -2531,16 +2531,20 @@ export interface Operations {
       readonly kid: string
       /** RFC 4514 */
       readonly subject: string
+      /** Id of the authority of this service that issued it; null for a root, and below an authority that is not here. */
+      readonly issuer: string | null
+      /** RFC 4514; the subject for a root. */
+      readonly issuer_name: string
+      /** SHA-256 of its certificate, hexadecimal. */
+      readonly fingerprint: string
       readonly not_before: string
       readonly not_after: string
       /** Maximum number of authorities below it in a path. */
       readonly path_length?: number
       readonly profiles?: readonly string[]
       readonly max_days?: number
-      /** PEM */
-      readonly certificate: string
-      /** The chain up to the root, nearest issuer first, PEM. */
-      readonly chain: string
+      /** Certificates that it issued and that have not expired, also those of its OCSP responders; counted up to 1000. */
+      readonly unexpired: number
       readonly crl?: {
         readonly number: number
         readonly this_update: string
@@ -2550,6 +2554,10 @@ export interface Operations {
       readonly signs_crl: boolean
       readonly crl_url?: string
       readonly ocsp_url?: string
+      /** PEM */
+      readonly certificate: string
+      /** The chain up to the root, nearest issuer first, PEM. */
+      readonly chain: string
     }
   }
   /** Authorities that the caller owns or has a right on, in pages */
@@ -2564,12 +2572,29 @@ export interface Operations {
       readonly kid: string
       /** RFC 4514 */
       readonly subject: string
+      /** Id of the authority of this service that issued it; null for a root, and below an authority that is not here. */
+      readonly issuer: string | null
+      /** RFC 4514; the subject for a root. */
+      readonly issuer_name: string
+      /** SHA-256 of its certificate, hexadecimal. */
+      readonly fingerprint: string
       readonly not_before: string
       readonly not_after: string
       /** Maximum number of authorities below it in a path. */
       readonly path_length?: number
       readonly profiles?: readonly string[]
       readonly max_days?: number
+      /** Certificates that it issued and that have not expired, also those of its OCSP responders; counted up to 1000. */
+      readonly unexpired: number
+      readonly crl?: {
+        readonly number: number
+        readonly this_update: string
+        readonly next_update: string
+      }
+      /** false: the key usage of its certificate lacks cRLSign, so no revocation list is published (RFC 5280 §6.3.3); use OCSP. */
+      readonly signs_crl: boolean
+      readonly crl_url?: string
+      readonly ocsp_url?: string
     }[]
     readonly paged: true
   }

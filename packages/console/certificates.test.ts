@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { missingOpenssl } from '@warder/pki/testing'
 import { newUser } from 'warder/testing'
+import { toTree } from './page/rooms/kms/certificates/tree.ts'
 import { type Console, missingChromium, startConsole } from './testing/console.ts'
 
 const hostileSubject = 'CN=<img src=x onerror=alert(1)>'
@@ -26,6 +27,24 @@ function createRequest(): string {
     rmSync(folder, { recursive: true })
   }
 }
+
+it('shows each authority once in the tree, even where authorities certify each other', () => {
+  const authority = (id: string, issuer: string | null) =>
+    ({ id, issuer, subject: `CN=${id}` }) as Parameters<typeof toTree>[0][number]
+  const tree = toTree([
+    authority('leaf', 'middle'),
+    authority('one', 'other'),
+    authority('other', 'one'),
+    authority('root', null),
+    authority('middle', 'root'),
+    authority('hidden', 'unknown'),
+  ])
+  const format = (branches: typeof tree): string =>
+    branches
+      .map(({ authority: { id }, below }) => (below.length === 0 ? id : `${id}(${format(below)})`))
+      .join(' ')
+  assert.equal(format(tree), 'hidden root(middle(leaf)) one(other)')
+})
 
 describe('certificates in the console', { skip: missingChromium || missingOpenssl }, () => {
   let console: Console
@@ -77,6 +96,33 @@ describe('certificates in the console', { skip: missingChromium || missingOpenss
       await dialog.getByRole('button', { name: 'Revoke' }).click()
       await dialog.waitFor({ state: 'detached' })
     }
+  })
+
+  it('shows authorities as a tree, with what they publish, and copies it', async () => {
+    const create = (json: object) =>
+      console.admin('kms', 'POST', '/v1/pki/authorities', { alg: 'ES256', ...json })
+    const root = (await create({ subject: 'CN=Tree Root' })) as { readonly id: string }
+    const below = (await create({ subject: 'CN=Tree Issuing', issuer: root.id })) as { readonly id: string }
+    await console.admin('kms', 'POST', `/v1/pki/authorities/${below.id}/certificates`, {
+      ...{ alg: 'ES256', names: ['tree.example'], days: 30 },
+    })
+    await using opened = await console.open()
+    const { page } = opened
+    await opened.logInAtKms('/ui/authorities', '_', 'admin', console.installation.password)
+    const shown = page.getByRole('listitem').filter({ hasText: 'Tree Root' })
+    const inner = shown.getByRole('listitem')
+    assert.match((await inner.textContent()) ?? '', /^CN=Tree Issuing intermediate/)
+    await shown.getByText(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/).waitFor()
+    assert.equal(await inner.getByText(/^([0-9A-F]{2}:){31}/).count(), 0)
+    assert.match((await inner.textContent()) ?? '', /Certificates not expired[12]/)
+    await page.getByRole('button', { name: 'Copy table' }).click()
+    await opened.assertAccessible()
+    await page.getByRole('menuitem', { name: 'As CSV' }).click()
+    const csv = await page.evaluate<string>('navigator.clipboard.readText()')
+    assert.match(csv, /\r\nCN=Tree Issuing,CN=Tree Root,/)
+    await inner.getByRole('link', { name: 'Tree Issuing' }).click()
+    await page.getByRole('link', { name: 'Tree Root' }).waitFor()
+    await opened.assertAccessible()
   })
 
   it('shows nothing of an authority to a user without a right on it', async () => {

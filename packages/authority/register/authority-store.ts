@@ -13,6 +13,7 @@ import {
   queryOfText,
   type SqlValue,
 } from '@warder/storage'
+import { issuerId, parseOnce } from './certificates.ts'
 import type { AuthoritySettings } from './settings.ts'
 
 /** Topic of `Database.changed` for issuers: their authorities and responders. */
@@ -83,10 +84,35 @@ const touchIssuer = query<[id: string], unknown>('UPDATE pki_issuer SET version 
 const issuerOfHash = query<[hash: string], { readonly issuer: string; readonly version: number }>(
   'SELECT h.issuer, i.version FROM pki_issuer_hash h JOIN pki_issuer i ON i.id = h.issuer WHERE h.hash = ?',
 )
+/** What an authority has published and issued. Times in Unix milliseconds. */
+export interface AuthorityState {
+  readonly crl:
+    | { readonly number: number; readonly thisUpdate: number; readonly nextUpdate: number }
+    | undefined
+  /** Certificates in its register that have not expired, counted up to `maxCounted`. */
+  readonly unexpired: number
+}
+
+interface StateRow {
+  readonly number: number | null
+  readonly this_update: number | null
+  readonly next_update: number | null
+  readonly unexpired: number
+}
+
+/** A register can have millions of entries. */
+export const maxCounted = 1000
+const stateColumns = `c.number, c.this_update, c.next_update, (SELECT COUNT(*) FROM (SELECT 1 FROM pki_issued i
+  WHERE i.authority_id = a.certificate_id AND i.not_after > ? LIMIT ${maxCounted}) AS page) AS unexpired`
+const stateById = query<[now: number, id: string], StateRow>(
+  `SELECT ${stateColumns} FROM pki_authority a LEFT JOIN pki_crl c ON c.issuer = a.issuer WHERE a.certificate_id = ?`,
+)
+
 /** @param grantees SQL for all names under which the caller is a grantee */
-function queryVisible(grantees: string): Query<readonly SqlValue[], Row> {
+function queryVisible(grantees: string): Query<readonly SqlValue[], Row & StateRow> {
   return queryOfText(
-    `SELECT ${columns} FROM pki_authority a JOIN managed_object o ON o.id = a.certificate_id
+    `SELECT ${columns}, ${stateColumns} FROM pki_authority a JOIN managed_object o ON o.id = a.certificate_id
+       LEFT JOIN pki_crl c ON c.issuer = a.issuer
        WHERE a.certificate_id > ? AND (? = 1 OR o.owner = ? OR EXISTS (
          SELECT 1 FROM object_grant g WHERE g.object_id = a.certificate_id AND g.user_id IN (${grantees}))
        OR EXISTS (SELECT 1 FROM object_tag k JOIN tag_grant t ON t.tag = k.tag
@@ -129,14 +155,57 @@ export async function isLimitedByOthers(db: Database, keyHash: string, owner: st
 /**
  * A page of the authorities that the caller owns or has a right on, in the order of ids.
  * @param all authorities of all users
+ * @param now Unix milliseconds
  */
 export async function visibleAuthorities(
   db: Database,
-  { caller, all, after, limit }: { caller: Caller; all: boolean; after: string; limit: number },
-): Promise<readonly StoredAuthority[]> {
+  request: { caller: Caller; all: boolean; after: string; limit: number; now: number },
+): Promise<readonly (readonly [StoredAuthority, AuthorityState])[]> {
+  const { caller, all, after, limit, now } = request
   const { text, params } = listGrantees(caller)
-  const values = [after, all ? 1 : 0, caller.name, ...params, ...params, limit]
-  return (await db.all(queryVisible(text), values)).map(toAuthority)
+  const values = [now, after, all ? 1 : 0, caller.name, ...params, ...params, limit]
+  return (await db.all(queryVisible(text), values)).map((row) => [toAuthority(row), toState(row)])
+}
+
+/** @param now Unix milliseconds */
+export async function readAuthorityState(db: Database, id: string, now: number): Promise<AuthorityState> {
+  const row = await db.get(stateById, [now, id])
+  return row === undefined ? { crl: undefined, unexpired: 0 } : toState(row)
+}
+
+function toState({ number, this_update, next_update, unexpired }: StateRow): AuthorityState {
+  const isPublished = number !== null && this_update !== null && next_update !== null
+  return {
+    crl: isPublished ? { number, thisUpdate: this_update, nextUpdate: next_update } : undefined,
+    unexpired,
+  }
+}
+
+/**
+ * Finds the authorities of this service that issued these authorities: those with the certificate above theirs, or else
+ * the newest with its name and key. Roots, and authorities below those of other services, have none.
+ * @returns identifiers by those of the authorities that they issued
+ */
+export async function findIssuers(
+  db: Database,
+  authorities: readonly Pick<StoredAuthority, 'id' | 'chain'>[],
+): Promise<ReadonlyMap<string, ObjectId>> {
+  const above = authorities.flatMap(({ id, chain: [certificate] }) => {
+    if (certificate === undefined) return []
+    const { subject: name, spki } = parseOnce(certificate)
+    return [{ id, certificate, issuer: issuerId({ name, spki }) }]
+  })
+  const known = new Map<string, readonly StoredAuthority[]>()
+  for (const issuer of new Set(above.map((each) => each.issuer)))
+    known.set(issuer, await listAuthorities(db, issuer))
+  return new Map(
+    above.flatMap(({ id, certificate, issuer }) => {
+      const candidates = known.get(issuer) ?? []
+      const found =
+        candidates.find((each) => Buffer.compare(each.certificate, certificate) === 0) ?? candidates[0]
+      return found === undefined ? [] : [[id, found.id] as const]
+    }),
+  )
 }
 
 /** The first authority of a name, as its `issuerId`. @param name see `hashName` */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import {
   basicConstraints,
@@ -13,7 +13,7 @@ import {
 } from '@warder/pki'
 import { startSharedKms } from '../testing/start.ts'
 import { certificatePem } from './pem.ts'
-import { outsider, runSigning, toDer } from './testing/pki-scene.ts'
+import { makeAuthorities, outsider, runSigning, toDer } from './testing/pki-scene.ts'
 
 const kms = await startSharedKms({ config: { pki_public_url: 'http://pki.example' } })
 
@@ -118,3 +118,64 @@ test('certificates and requests are read after a byte order mark and other text,
     }
   }
 })
+
+test('authorities name those of this service that issued them, with what they published and issued', async () => {
+  const carol = kms.user('carol')
+  const path = '/v1/pki/authorities'
+  const list = async () => {
+    const { status, text, json } = await carol.get(path)
+    assert.equal(status, 200, text)
+    return new Map<string, Record<string, unknown>>(json.map((each: { id: string }) => [each.id, each]))
+  }
+  const { root, issuing, issue } = await makeAuthorities(carol)
+  assert.equal((await issue({ alg: 'ES256', names: ['a.example'], days: 5 })).status, 200)
+  await runSigning(kms)
+  const own = await list()
+  assert.deepEqual([own.get(root.id)?.issuer, own.get(issuing.id)?.issuer], [null, root.id])
+  assert.deepEqual(
+    [own.get(root.id)?.issuer_name, own.get(issuing.id)?.issuer_name],
+    Array(2).fill('CN=Root,O=Acme'),
+  )
+  const shown = own.get(issuing.id)
+  const fingerprint = createHash('sha256').update(toDer(issuing.certificate)).digest('hex')
+  assert.equal(shown?.fingerprint, fingerprint)
+  assert.equal(shown?.ocsp_url, 'http://pki.example/ocsp')
+  const issued = (await carol.get(`${path}/${issuing.id}/certificates`)).json
+  assert.equal(shown?.unexpired, issued.length)
+  const { certificate: _, chain, ...one } = (await carol.get(`${path}/${issuing.id}`)).json
+  assert.deepEqual(one, shown)
+  assert.equal((one.crl as { readonly number?: unknown }).number, 1)
+  assert.ok(chain.includes('BEGIN CERTIFICATE'))
+
+  const { above, below } = await outsidePair()
+  const first = await carol.post(path, { certificate: below.certificate + above.certificate, key: below.key })
+  assert.equal(first.status, 200, first.text)
+  assert.equal((await list()).get(first.json.id)?.issuer, null)
+  const second = await carol.post(path, above)
+  assert.equal(second.status, 200, second.text)
+  assert.equal((await list()).get(first.json.id)?.issuer, second.json.id)
+})
+
+/** A root authority of another service, and one below it. */
+async function outsidePair() {
+  const now = Math.floor(Date.now() / 1000) * 1000
+  const pairs = ['Above', 'Below'].map((each) => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const spki = publicKey.export({ format: 'der', type: 'spki' })
+    return { privateKey, spki, name: nameFromText(`CN=Outside ${each}`) }
+  })
+  const [above, below] = await Promise.all(
+    pairs.map(async ({ privateKey, spki, name: subject }) => {
+      const [issuer = assert.fail()] = pairs
+      const der = await issueCertificate(
+        {
+          ...{ subject, spki, notBefore: now - 60_000, notAfter: now + 30 * 86_400_000 },
+          extensions: [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])],
+        },
+        { name: issuer.name, key: issuer.privateKey, spki: issuer.spki, keyIdentifier: undefined },
+      )
+      return { certificate: certificatePem(der), key: privateKey.export({ format: 'jwk' }) }
+    }),
+  )
+  return { above: above ?? assert.fail(), below: below ?? assert.fail() }
+}

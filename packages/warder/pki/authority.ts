@@ -221,8 +221,9 @@ export const listAuthoritiesVerb = kmsVerb({
         authorities.push(...page.rows)
         after = page.next
       } while (after !== undefined)
-      const rows = authorities.map((each) => [each.id, each.subject, each.not_after])
-      show({ authorities }, formatTable(['AUTHORITY', 'SUBJECT', 'UNTIL'], rows, 'you have no authorities'))
+      const rows = authorities.map((each) => [each.id, each.subject, each.not_after, each.issuer_name])
+      const headings = ['AUTHORITY', 'SUBJECT', 'UNTIL', 'ISSUER']
+      show({ authorities }, formatTable(headings, rows, 'you have no authorities'))
       return 0
     }
   },

@@ -156,7 +156,8 @@ function HeaderCell<Row>(props: {
   )
 }
 
-function CopyMenu<Row>(props: {
+/** Copies rows as CSV, as JSON, and as the command that lists the same. */
+export function CopyMenu<Row>(props: {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly command: string

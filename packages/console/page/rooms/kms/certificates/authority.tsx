@@ -1,5 +1,5 @@
 import type { Input, Reply } from '@warder/client/browser'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { kms } from '../../../api.ts'
 import { RoomHeader } from '../../../frame/room-header.tsx'
 import { Act } from '../../../parts/act-form.tsx'
@@ -18,6 +18,7 @@ import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
 import { authorityPath } from './authorities.tsx'
 import { CertificateState, certificatePath, type State } from './state.tsx'
+import { formatFingerprint } from './tree.ts'
 
 const words = texts.certificates
 type Authority = Reply<'pki.authorities.get'>
@@ -66,23 +67,8 @@ export function Room({ path: { id = '' }, query }: RoomProps) {
   )
 }
 
-/** SHA-256 of the first certificate of a PEM text. */
-function useFingerprint(pem: string): string | undefined {
-  const [fingerprint, setFingerprint] = useState<string>()
-  useEffect(() => {
-    const base64 = /-----BEGIN CERTIFICATE-----([^-]+)-----END/.exec(pem)?.[1]?.replaceAll(/\s/g, '') ?? ''
-    const der = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
-    void crypto.subtle.digest('SHA-256', der).then((hash) => {
-      const bytes = [...new Uint8Array(hash)]
-      setFingerprint(bytes.map((byte) => byte.toString(16).padStart(2, '0').toUpperCase()).join(':'))
-    })
-  }, [pem])
-  return fingerprint
-}
-
 function Facts({ authority }: { readonly authority: Authority }) {
-  const { id, kid, crl, certificate, chain } = authority
-  const fingerprint = useFingerprint(certificate)
+  const { id, kid, issuer, crl, certificate, chain } = authority
   return (
     <>
       <dl className="facts">
@@ -96,13 +82,23 @@ function Facts({ authority }: { readonly authority: Authority }) {
             <code>{kid}</code>
           </Link>
         </dd>
+        <dt>{words.issuer}</dt>
+        <dd>
+          {issuer === null ? (
+            <bdi>{authority.issuer_name}</bdi>
+          ) : (
+            <Link to={authorityPath(issuer)}>
+              <bdi>{authority.issuer_name}</bdi>
+            </Link>
+          )}
+        </dd>
         <dt>{words.ends}</dt>
         <dd>
           <Time at={authority.not_after} />
         </dd>
         <dt>{words.fingerprint}</dt>
         <dd>
-          <code>{fingerprint}</code>
+          <code>{formatFingerprint(authority.fingerprint)}</code>
         </dd>
         <dt>{words.crl}</dt>
         <dd>{crl === undefined ? words.noCrl(authority.signs_crl) : <CrlState crl={crl} />}</dd>
