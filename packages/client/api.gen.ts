@@ -2143,6 +2143,26 @@ export interface Operations {
         readonly at: string
         readonly by: string
       }
+      /** AWS and Azure: URL of this service. */
+      readonly endpoint?: string
+      /** AWS and Azure: one for each store. */
+      readonly paths?: readonly string[]
+      /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
+      readonly client_names?: readonly string[]
+      /** Google: URL of the key service. */
+      readonly kacls_url?: string
+      /** Google: key that wraps. */
+      readonly wrapping_key?: string
+      /** Google: key that signs tokens of the service. */
+      readonly signing_key?: string
+      /** Google and Microsoft: key of tests. */
+      readonly trial_key?: string
+      /** Microsoft: URL before the names of keys. */
+      readonly service_url?: string
+      /** Microsoft: one for each key. */
+      readonly key_urls?: readonly string[]
+      /** Microsoft: ids of keys by their names. */
+      readonly keys?: Readonly<Record<string, string>>
     }[]
   }
   /** Start a stopped external key store again */
@@ -2161,6 +2181,26 @@ export interface Operations {
         readonly at: string
         readonly by: string
       }
+      /** AWS and Azure: URL of this service. */
+      readonly endpoint?: string
+      /** AWS and Azure: one for each store. */
+      readonly paths?: readonly string[]
+      /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
+      readonly client_names?: readonly string[]
+      /** Google: URL of the key service. */
+      readonly kacls_url?: string
+      /** Google: key that wraps. */
+      readonly wrapping_key?: string
+      /** Google: key that signs tokens of the service. */
+      readonly signing_key?: string
+      /** Google and Microsoft: key of tests. */
+      readonly trial_key?: string
+      /** Microsoft: URL before the names of keys. */
+      readonly service_url?: string
+      /** Microsoft: one for each key. */
+      readonly key_urls?: readonly string[]
+      /** Microsoft: ids of keys by their names. */
+      readonly keys?: Readonly<Record<string, string>>
     }
   }
   /** Stop an external key store: all requests of the cloud are rejected on every node */
@@ -2179,6 +2219,26 @@ export interface Operations {
         readonly at: string
         readonly by: string
       }
+      /** AWS and Azure: URL of this service. */
+      readonly endpoint?: string
+      /** AWS and Azure: one for each store. */
+      readonly paths?: readonly string[]
+      /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
+      readonly client_names?: readonly string[]
+      /** Google: URL of the key service. */
+      readonly kacls_url?: string
+      /** Google: key that wraps. */
+      readonly wrapping_key?: string
+      /** Google: key that signs tokens of the service. */
+      readonly signing_key?: string
+      /** Google and Microsoft: key of tests. */
+      readonly trial_key?: string
+      /** Microsoft: URL before the names of keys. */
+      readonly service_url?: string
+      /** Microsoft: one for each key. */
+      readonly key_urls?: readonly string[]
+      /** Microsoft: ids of keys by their names. */
+      readonly keys?: Readonly<Record<string, string>>
     }
   }
   /** State of the service and of its parts */

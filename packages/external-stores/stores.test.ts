@@ -55,6 +55,22 @@ test('all four stores are listed, described, counted by operation, and readable 
     requests.map(([name]) => [name, false]),
   )
 
+  const listed = (await admin.get('/v1/external-stores')).json
+  const values = Object.fromEntries(
+    listed.map(({ name, public_url, enabled, stopped, ...rest }: Record<string, unknown>) => [name, rest]),
+  )
+  const endpoint = config.kms_public_url
+  assert.deepEqual(values, {
+    aws: { endpoint, paths: ['/aws/kms/xks/v1'] },
+    azure: { endpoint, paths: ['/azureekm'], client_names: [pool] },
+    google: { kacls_url: `${endpoint}/google_cse`, wrapping_key: 'wrapping', signing_key: 'signing' },
+    microsoft: {
+      service_url: `${endpoint}/ms_dke`,
+      key_urls: [`${endpoint}/ms_dke/finance`],
+      keys: { finance: '0199aaaa-0000-7000-8000-00000000000c' },
+    },
+  })
+
   const description = parse((await admin.get('/openapi.yaml')).text)
   assert.deepEqual(description, (await admin.get('/openapi.json')).json)
   const { paths, tags } = description

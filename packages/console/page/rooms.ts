@@ -52,6 +52,19 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/certificates/certificate.tsx'),
   },
   {
+    ...{ path: '/ui/external-stores', title: texts.externalStores.title, service: 'kms' },
+    load: () => import('./rooms/kms/external-stores/list.tsx'),
+  },
+  {
+    ...{
+      path: '/ui/external-stores/{name}',
+      title: texts.externalStores.title,
+      service: 'kms',
+      isInner: true,
+    },
+    load: () => import('./rooms/kms/external-stores/store.tsx'),
+  },
+  {
     ...{ path: '/ui/audit', title: texts.audit.title, service: 'both' },
     load: () => import('./rooms/audit.tsx'),
   },

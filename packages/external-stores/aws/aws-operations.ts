@@ -159,7 +159,7 @@ export const aws: ExternalStore<AwsConfig> = {
     endpoint: config.kms_public_url ?? baseUrl,
     paths: config['aws_xks_config.aws_xks_uri_path_prefixes'].map((prefix) => `${prefix}/kms/xks/v1`),
     ...(config['aws_xks_config.aws_xks_client_names'].length > 0 && {
-      client_names: config['aws_xks_config.aws_xks_client_names'],
+      client_names: [...config['aws_xks_config.aws_xks_client_names']],
     }),
   }),
   securitySchemes: {

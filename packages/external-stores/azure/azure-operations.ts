@@ -194,6 +194,7 @@ export const azure: ExternalStore<AzureConfig> = {
   facts: (config, baseUrl) => ({
     endpoint: config.kms_public_url ?? baseUrl,
     paths: config['azure_ekm_config.azure_ekm_path_prefixes'].map(ekmPath),
+    client_names: [...config['azure_ekm_config.azure_ekm_client_names']],
   }),
   securitySchemes: { azureMutualTls: { type: 'mutualTLS' } },
   errorShape: ekmErrors,

@@ -149,12 +149,17 @@ export const google: ExternalStore<GoogleConfig> = {
   title: 'Google Workspace CSE',
   enabled: (config) => config['google_cse_config.google_cse_enable'],
   ratePerSecond: (config) => config['google_cse_config.google_cse_rate_limit_per_second'],
-  facts: (config, baseUrl) => ({
-    kacls_url: toKaclsUrl(config.kms_public_url ?? baseUrl),
-    wrapping_key: config['google_cse_config.google_cse_key'],
-    signing_key: config['google_cse_config.google_cse_signing_key'],
-    trial_key: config['google_cse_config.google_cse_trial_key'],
-  }),
+  facts(config, baseUrl) {
+    const wrapping = config['google_cse_config.google_cse_key']
+    const signing = config['google_cse_config.google_cse_signing_key']
+    const trial = config['google_cse_config.google_cse_trial_key']
+    return {
+      kacls_url: toKaclsUrl(config.kms_public_url ?? baseUrl),
+      ...(wrapping !== undefined && { wrapping_key: wrapping }),
+      ...(signing !== undefined && { signing_key: signing }),
+      ...(trial !== undefined && { trial_key: trial }),
+    }
+  },
   securitySchemes: {
     googleTokens: {
       type: 'http',

@@ -169,11 +169,12 @@ export const microsoft: ExternalStore<MicrosoftConfig> = {
   facts: (config, baseUrl) => {
     const serviceUrl = toServiceUrl(config.kms_public_url ?? baseUrl)
     const keys = parseNamedKeys(config)
+    const trial = config['ms_dke_config.ms_dke_trial_key']
     return {
       service_url: serviceUrl,
       key_urls: [...keys.keys()].map((name) => `${serviceUrl}/${name}`),
       keys: Object.fromEntries(keys),
-      trial_key: config['ms_dke_config.ms_dke_trial_key'],
+      ...(trial !== undefined && { trial_key: trial }),
     }
   },
   securitySchemes: {

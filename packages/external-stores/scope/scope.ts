@@ -88,7 +88,30 @@ export interface ExternalServices {
   /** The URL at which clouds reach this service, without a trailing slash. */
   readonly publicUrl: string
   /** Enabled stores, as they are described to callers. */
-  readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
+  readonly enabled: readonly (StoreFacts & { readonly name: ExternalStoreName })[]
+}
+
+/** What administrators of a cloud enter there. The members depend on the vendor; nothing is secret. */
+export interface StoreFacts {
+  /** AWS and Azure: URL of this service. */
+  readonly endpoint?: string
+  /** AWS and Azure: one path for each store. */
+  readonly paths?: string[]
+  /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
+  readonly client_names?: string[]
+  /** Google: URL of the key service. */
+  readonly kacls_url?: string
+  /** Google: ids of keys. */
+  readonly wrapping_key?: string
+  readonly signing_key?: string
+  /** Google and Microsoft: id of the key for tests. */
+  readonly trial_key?: string
+  /** Microsoft: URL before the names of keys. */
+  readonly service_url?: string
+  /** Microsoft: one URL for each key. */
+  readonly key_urls?: string[]
+  /** Microsoft: ids of keys by their names in labels. */
+  readonly keys?: Record<string, string>
 }
 
 /** Services that the external key stores need. */
@@ -141,7 +164,7 @@ export interface ExternalStore<Config = never> {
   /** Maximum requests per second of all its callers together; undefined = no limit. */
   ratePerSecond(config: Config): number | undefined
   /** Facts for `/server-info` and `GET /v1/external-stores` besides name and state. Nothing secret. */
-  facts(config: Config & CommonConfig, baseUrl: string): Readonly<Record<string, unknown>>
+  facts(config: Config & CommonConfig, baseUrl: string): StoreFacts
   /** Security schemes in openapi.yaml, by their names in `security` of the operations. */
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
   readonly errorShape: ErrorShape

@@ -22,20 +22,34 @@ export const externalAccess: Access<RestServices> = {
   },
 }
 
-const Store = Type.Object(
-  {
-    name: Type.String(),
-    enabled: Type.Boolean({ description: 'Whether the settings of this node enable it.' }),
-    public_url: Type.String({
-      description: 'Address of this service for clouds: `kms_public_url`, if it is set.',
+const Store = Type.Object({
+  name: Type.String(),
+  enabled: Type.Boolean({ description: 'Whether the settings of this node enable it.' }),
+  public_url: Type.String({
+    description: 'Address of this service for clouds: `kms_public_url`, if it is set.',
+  }),
+  stopped: Type.Union([
+    Type.Null(),
+    Type.Object({ at: Type.String({ format: 'date-time' }), by: Type.String() }),
+  ]),
+  // What administrators of the cloud enter there, while the store is enabled: `StoreFacts`.
+  endpoint: Type.Optional(Type.String({ description: 'AWS and Azure: URL of this service.' })),
+  paths: Type.Optional(Type.Array(Type.String(), { description: 'AWS and Azure: one for each store.' })),
+  client_names: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'AWS, if it needs a client certificate, and Azure: permitted Common Names.',
     }),
-    stopped: Type.Union([
-      Type.Null(),
-      Type.Object({ at: Type.String({ format: 'date-time' }), by: Type.String() }),
-    ]),
-  },
-  { additionalProperties: true },
-)
+  ),
+  kacls_url: Type.Optional(Type.String({ description: 'Google: URL of the key service.' })),
+  wrapping_key: Type.Optional(Type.String({ description: 'Google: key that wraps.' })),
+  signing_key: Type.Optional(Type.String({ description: 'Google: key that signs tokens of the service.' })),
+  trial_key: Type.Optional(Type.String({ description: 'Google and Microsoft: key of tests.' })),
+  service_url: Type.Optional(Type.String({ description: 'Microsoft: URL before the names of keys.' })),
+  key_urls: Type.Optional(Type.Array(Type.String(), { description: 'Microsoft: one for each key.' })),
+  keys: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'Microsoft: ids of keys by their names.' }),
+  ),
+})
 
 const NamePath = Type.Object({ name: Type.String({ description: 'aws, google, microsoft or azure' }) })
 

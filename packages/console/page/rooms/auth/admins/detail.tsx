@@ -5,12 +5,12 @@ import { Act, ActForm, CommandCode, type Values } from '../../../parts/act-form.
 import { readWords, toCommand } from '../../../parts/command.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { Link } from '../../../parts/link.tsx'
+import { Refusal } from '../../../parts/refusal.tsx'
 import { navigate } from '../../../parts/router.ts'
 import { Skeleton } from '../../../parts/skeleton.tsx'
 import { showToast } from '../../../parts/toasts.tsx'
 import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
-import { Refusal } from '../realms/frame.tsx'
 import {
   type Admin,
   formatRealms,

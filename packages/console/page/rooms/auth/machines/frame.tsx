@@ -2,8 +2,8 @@ import { ClientError } from '@warder/client/browser'
 import type { ReactNode } from 'react'
 import { RoomHeader } from '../../../frame/room-header.tsx'
 import { Link } from '../../../parts/link.tsx'
+import { Refusal } from '../../../parts/refusal.tsx'
 import { texts } from '../../../texts.ts'
-import { Refusal } from '../realms/frame.tsx'
 import type { Kind } from './role.tsx'
 
 const words = texts.machines

@@ -3,10 +3,9 @@ import type { ReactNode } from 'react'
 import { auth } from '../../../api.ts'
 import { RoomHeader } from '../../../frame/room-header.tsx'
 import { useMe } from '../../../frame/session.ts'
-import { CommandCode } from '../../../parts/act-form.tsx'
 import { toCommand } from '../../../parts/command.ts'
-import { Failure } from '../../../parts/errors.tsx'
 import { Link } from '../../../parts/link.tsx'
+import { Refusal } from '../../../parts/refusal.tsx'
 import { Skeleton } from '../../../parts/skeleton.tsx'
 import { Views } from '../../../parts/views.tsx'
 import type { RoomProps } from '../../../room.ts'
@@ -20,26 +19,6 @@ const views = ['settings', 'users', 'sessions', 'saml'] as const
 
 /** Whether the user of the page administers all realms. */
 export const useIsSuper = (): boolean => useMe('auth').data?.administers.includes(superRealm) === true
-
-/** A failed call. A missing right is named, with who can grant it. */
-export function Refusal(props: {
-  readonly error: unknown
-  readonly retry?: () => void
-  /** The right that is missing, and the command that grants it. */
-  readonly needs: string
-  readonly command?: string
-}) {
-  const { error, retry, needs, command } = props
-  if (!(error instanceof ClientError) || error.status !== 403)
-    return <Failure error={error} {...(retry !== undefined && { retry })} />
-  return (
-    <div className="notice danger" role="alert">
-      <strong>{words.refused}</strong>
-      <p>{needs}</p>
-      {command !== undefined && <CommandCode command={command} />}
-    </div>
-  )
-}
 
 /** The refusal for a realm that the user does not administer. */
 export function RealmRefusal({ realm, error, retry }: { realm: string; error: unknown; retry?: () => void }) {

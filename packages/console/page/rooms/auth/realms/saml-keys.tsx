@@ -6,12 +6,12 @@ import { toCurlJson } from '../../../parts/command.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { type Column, DataTable } from '../../../parts/data-table.tsx'
 import { Choice } from '../../../parts/field.tsx'
+import { Refusal } from '../../../parts/refusal.tsx'
 import { Status } from '../../../parts/status.tsx'
 import { toCurl } from '../../../parts/table-text.ts'
 import { Time } from '../../../parts/time.tsx'
 import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
-import { Refusal } from './frame.tsx'
 
 const words = texts.samlKeys
 type Key = AuthReply<'saml.keys.list'>[number]
