@@ -244,27 +244,27 @@ test('a key of another token with the same label and identifier is refused as th
   )
 })
 
-/** Wraps with the token of the faulty library, in a process of its own. */
+/** Wraps or unwraps with the token of the faulty library, in a process of its own. */
 const program = `
 import { createPkcs11Provider } from './pkcs11.ts'
-const [library, home] = process.argv.slice(-2)
+const [library, home, operation = 'unwrap'] = process.argv.slice(1)
 const config = { 'root_key_pkcs11.library': library, 'root_key_pkcs11.token_label': 'faulty', 'root_key_pkcs11.tokens': [],
   'root_key_pkcs11.pin_file': 'pin', 'root_key_pkcs11.key_label': 'any' }
 const provider = createPkcs11Provider(config, (path) => path.startsWith('/') ? path : home + '/' + path)
-await provider.unwrap(Uint8Array.of(1, 0, 0, 12, ...new Uint8Array(12), 1), new Uint8Array()).then(() => 'opened', (error) => error.message).then(console.log)
+const data = operation === 'wrap' ? new Uint8Array(32) : Uint8Array.of(1, 0, 0, 12, ...new Uint8Array(12), 1)
+await provider[operation](data, new Uint8Array()).then(() => 'opened', (error) => error.message).then(console.log)
 `
 
-test('a wrong PIN reaches the token once, whatever number of processes is started, until its file changes', {
-  skip: missingFaulty,
-}, async (t) => {
+function prepareFaulty(t: TestContext, pin: string) {
   const folder = mkdtempSync(join(tmpdir(), 'warder-pins-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const [library, logins, pinFile] = [buildFaulty(folder), join(folder, 'logins'), join(folder, 'pin')]
   writeFileSync(logins, '')
-  writeFileSync(pinFile, 'evil', { mode: 0o600 })
-  const env = { ...process.env, LOGIN_LOG: logins, FAULT_FILE: join(folder, 'fault') }
-  const run = async (): Promise<string> => {
-    const words = ['--input-type=module', '--no-warnings', '-e', program, library, folder]
+  writeFileSync(pinFile, pin, { mode: 0o600 })
+  const faultFile = join(folder, 'fault')
+  const env = { ...process.env, LOGIN_LOG: logins, FAULT_FILE: faultFile }
+  const run = async (operation: 'wrap' | 'unwrap' = 'unwrap'): Promise<string> => {
+    const words = ['--input-type=module', '--no-warnings', '-e', program, library, folder, operation]
     const child = spawn(process.execPath, words, { cwd: import.meta.dirname, env })
     let text = ''
     for (const stream of [child.stdout, child.stderr])
@@ -274,6 +274,23 @@ test('a wrong PIN reaches the token once, whatever number of processes is starte
     await new Promise((resolve) => child.once('close', resolve))
     return text.trim()
   }
+  return { folder, logins, pinFile, run, setFault: (fault: string) => writeFileSync(faultFile, fault) }
+}
+
+test('a key that another machine is creating is used once it has its value', {
+  skip: missingFaulty,
+}, async (t) => {
+  const { run, setFault } = prepareFaulty(t, 'good')
+  setFault('no value once')
+  assert.equal(await run('wrap'), 'opened')
+  setFault('no value')
+  assert.match(await run('wrap'), /: C_EncryptInit: CKR_MECHANISM_INVALID$/)
+})
+
+test('a wrong PIN reaches the token once, whatever number of processes is started, until its file changes', {
+  skip: missingFaulty,
+}, async (t) => {
+  const { folder, logins, pinFile, run } = prepareFaulty(t, 'evil')
   const count = (): number => readFileSync(logins, 'utf8').length
   const refused =
     /refuses the PIN of \S+ \(C_Login: CKR_PIN_INCORRECT\), which is not tried again until the file/

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { StartupError } from '@warder/base'
 import {
   type Encrypted,
@@ -75,7 +76,9 @@ function createTokenProvider(
         const key = await findKey(open, keyLabel)
         const algorithm = chooseEncryption(open, key, keyLabel)
         const name = key.id === undefined || key.id === '' ? { label: keyLabel } : { id: key.id }
-        const encrypted = await open.encrypt(name, rootKey, { additionalData: context, algorithm })
+        const encrypted = await encryptOnceCreated(() =>
+          open.encrypt(name, rootKey, { additionalData: context, algorithm }),
+        )
         return encodeWrapped(encrypted, 'id' in name ? name.id : '')
       }),
     unwrap: (wrapped, context) =>
@@ -167,6 +170,25 @@ async function findKey(token: Token, label: string): Promise<KeyAttributes> {
     const [id] = await token.ids('secret', label)
     if (id === undefined) throw error
     return token.attributes('secret', { id })
+  }
+}
+
+/** A key that another machine creates gets its value within this time. */
+const [creationAttempts, creationPauseMs] = [50, 100]
+
+/**
+ * Tries again while the token refuses to use the key: a key that another machine is creating can be found before it
+ * has its value (SoftHSM creates an object, then sets CKA_VALUE, and refuses it with CKR_MECHANISM_INVALID until then).
+ */
+async function encryptOnceCreated(encrypt: () => Promise<Encrypted>): Promise<Encrypted> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await encrypt()
+    } catch (error) {
+      const isRefused = error instanceof TokenError && error.code === 'not_supported'
+      if (!isRefused || attempt >= creationAttempts) throw error
+      await wait(creationPauseMs)
+    }
   }
 }
 
