@@ -312,6 +312,7 @@ describe('the rooms for people and machines', { skip: missingChromium }, () => {
     await confirm(page, 'Delete the role')
     await told(page, 'The role was deleted')
     await page.getByRole('link', { name: 'jobs' }).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'pods' }).waitFor()
   })
 
   it('creates, changes and deletes an administrator', async () => {

@@ -169,7 +169,12 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/auth/machines/approle.tsx'),
   },
   {
-    ...{ path: '/ui/machines/{kind}/{name}', title: texts.machines.title, service: 'auth', isInner: true },
+    ...{
+      path: '/ui/machines/kubernetes/{name}',
+      title: texts.machines.title,
+      service: 'auth',
+      isInner: true,
+    },
     load: () => import('./rooms/auth/machines/identity-role.tsx'),
   },
   {

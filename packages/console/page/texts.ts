@@ -1568,12 +1568,10 @@ export const texts = {
   machines: {
     title: 'Machines',
     description: 'Roles with which programs log in. A role belongs to a realm.',
-    kinds: { approle: 'AppRoles', kubernetes: 'Kubernetes roles', orchestrator: 'Orchestrator roles' },
-    kindNames: { approle: 'AppRole', kubernetes: 'Kubernetes role', orchestrator: 'Orchestrator role' },
-    kindHelp: {
-      kubernetes: 'For pods, which log in with the token of their service account.',
-      orchestrator: 'For workloads of other orchestrators, which log in with a token of their platform.',
-    },
+    kinds: { approle: 'AppRoles', kubernetes: 'Kubernetes roles' },
+    kindNames: { approle: 'AppRole', kubernetes: 'Kubernetes role' },
+    kubernetesHelp:
+      'For pods and for workloads of other orchestrators, which log in with the token of their service account.',
     role: 'Role',
     realm: 'Realm',
     realmHelp: 'The realm whose administrators may change the role.',
@@ -1582,7 +1580,7 @@ export const texts = {
     noRoles: 'You administer no such role.',
     addAppRole: 'Add an AppRole',
     addAppRoleHelp: 'Then issue a SecretID for each machine.',
-    addRole: { kubernetes: 'Add a Kubernetes role', orchestrator: 'Add an orchestrator role' },
+    addKubernetesRole: 'Add a Kubernetes role',
     exists: (name: string) => `The role ${name} exists already.`,
     saved: 'The role was saved',
     roleTitle: (kind: string, name: string) => `${kind} ${name}`,

@@ -14,33 +14,31 @@ import { type IdentityRole, IdentityRoleFields, isRoleName, readIdentityRole } f
 
 const words = texts.machines
 
-/** A role for workloads of Kubernetes or of an orchestrator, which log in with tokens of their platform. */
+/** A role for workloads of Kubernetes or of another orchestrator, which log in with tokens of their platform. */
 export function Room({ path }: RoomProps) {
-  const kind = path.kind === 'orchestrator' ? 'orchestrator' : 'kubernetes'
   const name = path.name ?? ''
-  const isValid = isRoleName(name) && path.kind === kind
+  const isValid = isRoleName(name)
   const { data, error, refetch } = auth.useOperation(
-    `${kind}.role.get`,
+    'kubernetes.role.get',
     { path: { name } },
     { enabled: isValid },
   )
   return (
-    <RoleFrame kind={kind} name={name} isValid={isValid} error={error} retry={() => void refetch()}>
-      {data === undefined ? <Skeleton /> : <Detail kind={kind} name={name} role={data.data} />}
+    <RoleFrame kind="kubernetes" name={name} isValid={isValid} error={error} retry={() => void refetch()}>
+      {data === undefined ? <Skeleton /> : <Detail name={name} role={data.data} />}
     </RoleFrame>
   )
 }
 
 interface DetailProps {
-  readonly kind: 'kubernetes' | 'orchestrator'
   readonly name: string
   readonly role: IdentityRole
 }
 
-function Detail({ kind, name, role }: DetailProps) {
-  const save = auth.useAct(`${kind}.role.save`)
-  const remove = auth.useAct(`${kind}.role.delete`)
-  const address = `/auth/${kind}/role/${encodeURIComponent(name)}`
+function Detail({ name, role }: DetailProps) {
+  const save = auth.useAct('kubernetes.role.save')
+  const remove = auth.useAct('kubernetes.role.delete')
+  const address = `/auth/kubernetes/role/${encodeURIComponent(name)}`
   const list = (names: readonly string[] | undefined): string => names?.join(', ') || words.any
   const facts: readonly (readonly [string, string])[] = [
     [words.keys, role.jwks_url],
@@ -79,7 +77,7 @@ function Detail({ kind, name, role }: DetailProps) {
       </Act>
       <Confirm
         verb={words.delete}
-        title={words.deleteIdentityTitle(words.kindNames[kind], name)}
+        title={words.deleteIdentityTitle(words.kindNames.kubernetes, name)}
         onConfirm={async () => {
           await remove.mutateAsync({ path: { name } })
           navigate('/ui/machines', { replace: true })

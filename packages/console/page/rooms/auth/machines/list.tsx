@@ -25,8 +25,7 @@ export function Room({ query }: RoomProps) {
     <>
       <RoomHeader title={words.title}>{words.description}</RoomHeader>
       <AppRoles filter={filter} />
-      <IdentityRoles kind="kubernetes" filter={filter} />
-      <IdentityRoles kind="orchestrator" filter={filter} />
+      <IdentityRoles filter={filter} />
     </>
   )
 }
@@ -131,38 +130,32 @@ async function requireNewRole(kind: Kind, name: string): Promise<void> {
     throw new ClientError({ kind: 'conflict', status: 409, description: words.exists(name) })
 }
 
-function IdentityRoles({
-  kind,
-  filter,
-}: {
-  readonly kind: 'kubernetes' | 'orchestrator'
-  readonly filter: Filter
-}) {
-  const { data, error, refetch } = auth.useOperation(`${kind}.role.list`, {
+function IdentityRoles({ filter }: { readonly filter: Filter }) {
+  const { data, error, refetch } = auth.useOperation('kubernetes.role.list', {
     query: { list: 'true', ...filter },
   })
-  const save = auth.useAct(`${kind}.role.save`)
-  const address = `/auth/${kind}/role`
+  const save = auth.useAct('kubernetes.role.save')
+  const address = '/auth/kubernetes/role'
   return (
     <div className="part">
-      <h2>{words.kinds[kind]}</h2>
-      <p className="quiet">{words.kindHelp[kind]}</p>
+      <h2>{words.kinds.kubernetes}</h2>
+      <p className="quiet">{words.kubernetesHelp}</p>
       {error !== null && (
         <Refusal error={error} retry={() => void refetch()} needs={texts.admins.needsAdmin} />
       )}
       {error === null && (
         <>
           <DataTable
-            caption={words.kinds[kind]}
-            columns={toColumns(kind)}
+            caption={words.kinds.kubernetes}
+            columns={toColumns('kubernetes')}
             rows={data?.data.keys}
             rowKey={(name) => name}
             command={toCurl(`${address}?list=true`)}
             empty={<p className="quiet">{words.noRoles}</p>}
           />
-          <Act title={words.addRole[kind]}>
+          <Act title={words.addKubernetesRole}>
             <ActForm
-              submit={words.addRole[kind]}
+              submit={words.addKubernetesRole}
               done={words.saved}
               command={(values) =>
                 toCurlJson(
@@ -172,9 +165,9 @@ function IdentityRoles({
               }
               act={async (values) => {
                 const { name = '', realm = '' } = values
-                await requireNewRole(kind, name)
+                await requireNewRole('kubernetes', name)
                 await save.mutateAsync({ path: { name }, query: { realm }, body: readIdentityRole(values) })
-                navigate(toRolePath(kind, name))
+                navigate(toRolePath('kubernetes', name))
               }}
             >
               <NameField />

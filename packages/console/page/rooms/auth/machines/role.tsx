@@ -6,7 +6,7 @@ import { texts } from '../../../texts.ts'
 
 const words = texts.machines
 
-export type Kind = 'approle' | 'kubernetes' | 'orchestrator'
+export type Kind = 'approle' | 'kubernetes'
 export type IdentityRole = AuthReply<'kubernetes.role.get'>['data']
 
 /** The name of a role, which is a segment of addresses. */
@@ -68,7 +68,7 @@ export const readTokenLimits = (values: Values) => ({
   token_bound_cidrs: readWords(values['token-from']),
 })
 
-/** Settings of a role of Kubernetes or of an orchestrator. */
+/** Settings of a role of Kubernetes, which the service also serves under the name orchestrator. */
 export function IdentityRoleFields({ role }: { readonly role?: IdentityRole }) {
   return (
     <>
