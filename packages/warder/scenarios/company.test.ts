@@ -119,6 +119,15 @@ class Company implements AsyncDisposable {
     return found
   }
 
+  /** The node of the change refuses at once, others after a notification of the database, for which no reply waits. */
+  async untilRefused(as: Headers): Promise<void> {
+    const near = await this.#kms[0]?.ask('/me', { headers: as })
+    assert.equal(near?.status, 401)
+    await until('all nodes refuse the user', async () =>
+      (await this.statuses(as, 'GET', '/me')).every((status) => status === 401),
+    )
+  }
+
   /** A login of an employee at the identity provider, through a browser. @returns the session of the web page */
   async employee(nameId: string, groups: readonly string[]): Promise<Headers> {
     const [near] = this.#nodes as [Installation]
@@ -264,7 +273,7 @@ async function run(company: Company): Promise<void> {
 
   // An employee has no credential here: the name ends.
   await company.atAuth('DELETE', '/realms/staff/persons/wim')
-  for (const status of await company.statuses(as('wim'), 'GET', '/me')) assert.equal(status, 401)
+  await company.untilRefused(as('wim'))
   await until('the membership has ended', async () => {
     const { members: left } = await company.done(lena, 'GET', '/access/groups/web')
     return !(left as readonly string[]).includes('staff/wim')
@@ -317,7 +326,7 @@ async function leave(
   const { as_sid: subject } = JSON.parse(Buffer.from(payload, 'base64url').toString())
 
   await company.atAuth('DELETE', '/realms/partner/userpass/pete')
-  for (const status of await company.statuses(pete, 'GET', '/me')) assert.equal(status, 401)
+  await company.untilRefused(pete)
   const former = `ended:partner/pete:${subject}`
   await until('the kms has ended the name', async () => (await listed(former)).keys !== undefined)
   assert.deepEqual(await listed('partner/pete'), {})

@@ -4,11 +4,11 @@ import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { startTestPostgres } from '@warder/storage/testing'
 import { makeCertificate } from '../kmip/certificate.ts'
 import { newUser } from '../testing/in-process.ts'
 import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-cutoff-'))
 const postgres = await startTestPostgres()
@@ -85,15 +85,9 @@ async function machine(node: Installation) {
   }
 }
 
-/** The other node reads the entry after a notification of the database, which nothing waits for. */
-async function assertSoonRefused(ask: ReturnType<typeof caller>): Promise<void> {
-  let answered = await statuses(ask)
-  for (let tries = 0; tries < 200 && answered.some((status) => status !== 401); tries += 1) {
-    await setTimeout(50)
-    answered = await statuses(ask)
-  }
-  assert.deepEqual(answered, [401, 401])
-}
+/** The other node reads the entry after a notification of the database, for which no reply waits. */
+const untilRefused = (ask: ReturnType<typeof caller>): Promise<void> =>
+  until('the other node refuses', async () => (await statuses(ask)).every((status) => status === 401))
 
 test('PostgreSQL, two nodes: a user or a role that is deleted on one is refused there at once, and then by the other', {
   skip: 'missing' in postgres && postgres.missing,
@@ -135,10 +129,10 @@ test('PostgreSQL, two nodes: a user or a role that is deleted on one is refused 
   const deleted = await runWarder(['admin', 'delete-user', 'ann', '--realm', '_', '--yes', '--home', one])
   assert.equal(deleted.code, 0, deleted.err)
   for (const ask of callers) assert.deepEqual(await statuses(ask), [401, 401])
-  for (const ask of farCallers) await assertSoonRefused(ask)
+  for (const ask of farCallers) await untilRefused(ask)
   for (const ask of [nearMachine, farMachine])
     assert.deepEqual(await statuses(ask), [200, 200], 'no more than that')
   await press.end()
   assert.deepEqual(await statuses(nearMachine), [401, 401])
-  await assertSoonRefused(farMachine)
+  await untilRefused(farMachine)
 })
