@@ -218,6 +218,14 @@ async function prepareFactorCalls(auth: TestService): Promise<Prepared['calls']>
   return {
     'account.get': () => as(own, 'GET', '/account'),
     'handover.request': () => requestHandover(auth),
+    'handover.request_program': () =>
+      auth.call('POST', '/handover/program', {
+        json: {
+          return_to: 'http://127.0.0.1:4711/',
+          state: 's'.repeat(16),
+          code_challenge: 'c'.repeat(43),
+        },
+      }),
     'handover.give': () => as(own, 'POST', '/account/handover', { request: handover }),
     'login.methods': () => auth.call('GET', '/public/realms/r/logins'),
     'sessions.own': () => as(own, 'GET', '/account/sessions'),
@@ -250,7 +258,7 @@ const named = authOperations
   .filter(({ name }) => !/^(?:v1|kubernetes|ui)\./.test(name) && !untouched.has(name))
   .map(({ name }) => name)
 /** Operations that do not read the database, but fail if the audit log fails or a peer secret is missing. */
-const withoutDatabase = new Set(['passkeys.login_options', 'handover.request'])
+const withoutDatabase = new Set(['passkeys.login_options', 'handover.request', 'handover.request_program'])
 const unaudited = new Set(authOperations.filter(({ audited }) => audited === false).map(({ name }) => name))
 
 describe('audit mode reject', () => {

@@ -33,6 +33,7 @@ describe('the table of operations', () => {
       'PUT /auth/token/renew-self',
       'POST /auth/token/revoke-self',
       'PUT /auth/token/revoke-self',
+      'POST /handover/program',
       'POST /login',
       'POST /passkeys/login',
       'POST /passkeys/login/options',

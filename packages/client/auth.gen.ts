@@ -819,9 +819,13 @@ export interface Operations {
     }
     readonly body: {
       readonly request: string
+      /** true: the user wants a program on this computer to use the session. */
+      readonly confirmed?: boolean | null
     }
     readonly reply: {
-      readonly location: string
+      readonly location?: string
+      /** Instead of `location`: ask the user. */
+      readonly confirm?: 'program'
     }
   }
   /** Request the hand-over of a session to a service of the installation */
@@ -841,6 +845,23 @@ export interface Operations {
     readonly reply: {
       readonly request: string
       readonly expires_at: number
+    }
+  }
+  /** Request the hand-over of a session to a program on the computer of the user */
+  readonly 'handover.request_program': {
+    readonly body: {
+      /** Address to which the browser returns: `http://127.0.0.1:PORT/…` or `http://[::1]:PORT/…`. */
+      readonly return_to: string
+      /** Returned together with the code. */
+      readonly state: string
+      /** BASE64URL(SHA-256(verifier)) (RFC 7636, S256). */
+      readonly code_challenge: string
+    }
+    readonly reply: {
+      readonly request: string
+      readonly expires_at: number
+      /** Address for the browser; null if this service does not know the one by which browsers reach it. */
+      readonly page: string | null
     }
   }
   /** Issuers of session tokens: of every node that shares the signing keys */
@@ -2230,6 +2251,7 @@ export const routes = {
   'ended.follow': { method: 'GET', path: '/ended' },
   'handover.give': { method: 'POST', path: '/account/handover' },
   'handover.request': { method: 'POST', path: '/handover' },
+  'handover.request_program': { method: 'POST', path: '/handover/program' },
   'issuers.session': { method: 'GET', path: '/.well-known/session-issuers' },
   'jwks.certificate': { method: 'GET', path: '/.well-known/certificate-jwks.json' },
   'jwks.session': { method: 'GET', path: '/.well-known/jwks.json' },

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { codeAt, fromBase32, sharedKey, TestIdp } from '@warder/auth/testing'
 import { type Console, missingChromium, type OpenPage, startConsole } from './testing/console.ts'
@@ -167,6 +169,39 @@ describe('the login of the console', { skip: missingChromium }, () => {
     await page.getByRole('heading', { name: 'Log in' }).waitFor()
     assert.equal(await page.getByRole('alert').count(), 0)
     opened.assertNoErrors()
+  })
+
+  it('asks before a program on this computer gets the session', async () => {
+    const password = await started.createUser('ines')
+    let visited = 0
+    await using program = createServer((_request, response) => {
+      visited += 1
+      response.end('done')
+    })
+    await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve))
+    const { port } = program.address() as AddressInfo
+    const client = started.installation.client('auth')
+    const state = 's'.repeat(16)
+    const json = { return_to: `http://127.0.0.1:${port}/login`, state, code_challenge: 'c'.repeat(43) }
+    const { page: address } = JSON.parse((await client.ask('/handover/program', { json })).text)
+    client.close()
+    await using opened = await started.open()
+    const { page } = opened
+    const path = `${new URL(address).pathname}${new URL(address).search}&realm=_`
+    await typePassword(opened, 'ines', password, path)
+    await page.getByRole('heading', { name: 'A program wants to act as you' }).waitFor()
+    await page.getByText('_/ines').first().waitFor()
+    await opened.assertAccessible()
+    await page.getByRole('button', { name: 'Refuse' }).click()
+    await page.getByText('The program gets no session.').waitFor()
+    assert.equal(visited, 0)
+    await opened.goTo('auth', path)
+    await page.getByRole('button', { name: 'Log in as another user' }).click()
+    await page.getByLabel('Username').waitFor()
+    await typePassword(opened, 'ines', password, path)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.waitForURL(`http://127.0.0.1:${port}/login?code=*&state=${state}&realm=_`)
+    assert.ok(visited > 0)
   })
 
   it('goes to no other origin after a login, whatever the address says', async () => {

@@ -4,10 +4,10 @@ import { UsageError, type ValuesOf } from '../commands/options.ts'
 import { readSecretFile, readTokenFile } from '../files.ts'
 import type { HttpsClient } from '../https-client.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { requireAuthService } from './exchange.ts'
-import { logIn, nonEmpty, type PasswordSources } from './login.ts'
+import { logInAtPage, logInWithSaml } from './browser.ts'
+import { requireAuthService, send } from './exchange.ts'
+import { BrowserNeeded, logIn, nonEmpty, type PasswordSources } from './login.ts'
 import { fetchMachine, logInMachine } from './machine.ts'
-import { logInWithSaml } from './saml.ts'
 import { decodeClaims, fetchSession } from './session.ts'
 import type { StoredLogin } from './stored-login.ts'
 
@@ -27,7 +27,12 @@ export const loginOptions = {
     help: `logs in with a browser at the identity provider of --realm, within 5 minutes;
 allowed_return_origins of the realm must contain http://127.0.0.1`,
   },
-  'no-browser': { type: 'flag', help: 'with --saml: only prints the address' },
+  browser: {
+    type: 'flag',
+    help: `logs in with a browser at the page of the authentication service, by any method of the realm, also with a
+passkey, within 5 minutes`,
+  },
+  'no-browser': { type: 'flag', help: 'with --saml or --browser: only prints the address' },
   'token-file': {
     type: 'text',
     value: 'F',
@@ -61,6 +66,7 @@ export interface LoginSources extends PasswordSources {
   say(line: string): void
   /** undefined: the authentication service is not known. */
   readonly auth: HttpsClient | undefined
+  readonly authUrl: string | undefined
   /** Fetches the user name of a token at the key management service. @throws ClientError */
   userAtKms(token: string): Promise<string>
 }
@@ -81,14 +87,17 @@ export function readMethod(values: Values): LoginMethod {
     const [name] = names
     if (name !== undefined) throw new UsageError(`${way} cannot be combined with --${name}`)
   }
-  if (values.saml) {
-    const other = values.approle
-      ? 'approle'
-      : listGiven(['token-file', ...passwordOptions, ...appRoleOptions])[0]
-    if (other !== undefined) throw new UsageError(`--saml cannot be combined with --${other}`)
-    return createSamlMethod(values.realm, values['no-browser'])
+  if (values.saml || values.browser) {
+    const way = values.saml ? '--saml' : '--browser'
+    const others = listGiven(['token-file', ...passwordOptions, ...appRoleOptions])
+    requireNone(way, [
+      ...(values.saml && values.browser ? ['browser'] : []),
+      ...(values.approle ? ['approle'] : []),
+      ...others,
+    ])
+    return values.saml ? createSamlMethod(values.realm, values['no-browser']) : createBrowserMethod(values)
   }
-  if (values['no-browser']) throw new UsageError('--no-browser needs --saml')
+  if (values['no-browser']) throw new UsageError('--no-browser needs --saml or --browser')
   if (values['token-file'] !== undefined) {
     if (values.approle) throw new UsageError('--token-file and --approle exclude each other')
     requireNone('--token-file', listGiven([...passwordOptions, ...appRoleOptions, 'realm']))
@@ -112,29 +121,63 @@ function createPasswordMethod({
   'totp-code': code,
 }: Values): LoginMethod {
   const [username, realm] = [user ?? 'admin', named ?? '_']
-  return async ({ initialPassword, env, prompter, auth }) => {
-    const client = requireAuthService(auth)
+  return async (sources) => {
+    const { initialPassword, env, prompter, say } = sources
+    const client = requireAuthService(sources.auth)
+    const methods = prompter.interactive ? await fetchMethods(client, realm) : []
     const login = {
       ...{ username, realm, passwordFile, code },
       passwordVariable: 'WARDER_PASSWORD',
       withoutPassword: 'no password: give --password-file FILE (- is standard input) or WARDER_PASSWORD',
+      offersBrowser: methods.includes('passkey'),
     }
-    const { token } = await logIn(client, login, { initialPassword, env, prompter })
+    try {
+      if (passwordFile === undefined && methods.length > 0 && !methods.includes('password'))
+        throw new BrowserNeeded(`the realm ${realm} has no passwords`)
+      const { token } = await logIn(client, login, { initialPassword, env, prompter })
+      return await readSession(client, realm, token)
+    } catch (error) {
+      if (!(error instanceof BrowserNeeded)) throw error
+      say(`${error.message}:`)
+      return createBrowserMethod({ realm, 'no-browser': false })(sources)
+    }
+  }
+}
+
+/** Fetches the methods for people that a realm has; none from a service that does not tell them. */
+async function fetchMethods(auth: HttpsClient, realm: string): Promise<readonly unknown[]> {
+  const answer = await send(auth, `/public/realms/${encodeURIComponent(realm)}/logins`, {})
+  const { methods } = (answer.json ?? {}) as { methods?: unknown }
+  return answer.status === 200 && Array.isArray(methods) ? methods : []
+}
+
+function createBrowserMethod({
+  realm: named,
+  'no-browser': noBrowser,
+}: Pick<Values, 'realm' | 'no-browser'>): LoginMethod {
+  return async (sources) => {
+    const client = requireAuthService(sources.auth)
+    const { token, realm } = await logInAtPage(client, {
+      ...{ realm: named, authUrl: requireAuthService(sources.authUrl), withinMs: sources.browserMs },
+      show: (url) => showAddress(url, sources, noBrowser),
+    })
     return readSession(client, realm, token)
   }
 }
 
+function showAddress(url: string, { say, env }: Pick<LoginSources, 'say' | 'env'>, noBrowser: boolean): void {
+  say('log in with a browser on this computer (Ctrl-C cancels):')
+  say(url)
+  if (!noBrowser) openBrowser(url, env)
+}
+
 function createSamlMethod(realm: string | undefined, noBrowser: boolean): LoginMethod {
   if (realm === undefined) throw new UsageError('--saml needs --realm R')
-  return async ({ env, auth, browserMs, say }) => {
-    const client = requireAuthService(auth)
+  return async (sources) => {
+    const client = requireAuthService(sources.auth)
     const token = await logInWithSaml(client, {
-      ...{ realm, withinMs: browserMs },
-      show(url) {
-        say('log in with a browser on this computer (Ctrl-C cancels):')
-        say(url)
-        if (!noBrowser) openBrowser(url, env)
-      },
+      ...{ realm, withinMs: sources.browserMs },
+      show: (url) => showAddress(url, sources, noBrowser),
     })
     return readSession(client, realm, token)
   }

@@ -18,7 +18,12 @@ export interface Login {
   readonly passwordVariable: string
   /** Error message if there is neither a password nor a terminal. */
   readonly withoutPassword: string
+  /** true: users at a terminal without a password or with a passkey as second factor get `BrowserNeeded`. */
+  readonly offersBrowser?: boolean
 }
+
+/** The user logs in with a browser: a terminal cannot use passkeys. */
+export class BrowserNeeded extends StartupError {}
 
 /** A session. */
 export interface Session {
@@ -58,9 +63,11 @@ async function logInWith(
   const { prompter } = sources
   let answer = await requestLogin(client, login, password, login.code)
   if (getNextStep(answer) === 'TotpRequired') {
-    if (!prompter.interactive) {
-      throw new StartupError(`${login.username} has a second factor: give its code with --totp-code`)
-    }
+    if (!prompter.interactive) throw new StartupError(describeSecondFactor(login, answer))
+    if (login.offersBrowser && !hasTotp(answer))
+      throw new BrowserNeeded(
+        `the second factor of ${login.username} is a passkey, which a terminal cannot use (with a recovery code: --totp-code)`,
+      )
     const code = (await prompter.ask(formatCodeQuestion(login.username, answer))).trim()
     answer = await requestLogin(client, login, password, code)
   }
@@ -160,17 +167,30 @@ export async function findPassword(
   if (isFirst && initialPassword !== undefined && existsSync(initialPassword))
     return { text: readSecretFile(initialPassword), from: initialPassword }
   if (!prompter.interactive) throw new StartupError(login.withoutPassword)
-  const text = await prompter.askSecret(`Password of ${username} in realm ${realm}: `)
+  const hint = login.offersBrowser ? ' (with a passkey: press Enter)' : ''
+  const text = await prompter.askSecret(`Password of ${username} in realm ${realm}${hint}: `)
+  if (login.offersBrowser && text === '') throw new BrowserNeeded('without a password')
   return { text, from: 'the prompt' }
 }
 
 /** Formats the prompt for a second factor; a recovery code can be entered in place of each. */
 function formatCodeQuestion(username: string, answer: Answer): string {
-  const { second_factors: factors } = (answer.json ?? {}) as { second_factors?: unknown }
-  const hasTotp = !Array.isArray(factors) || factors.includes('totp')
-  return hasTotp
+  return hasTotp(answer)
     ? `TOTP code of ${username}: `
-    : `Recovery code of ${username} (passkeys cannot be used in a terminal): `
+    : `Recovery code of ${username} (passkeys need a browser: warder login --browser): `
+}
+
+function describeSecondFactor({ username, realm }: Login, answer: Answer): string {
+  if (hasTotp(answer)) return `${username} has a second factor: give its code with --totp-code`
+  return (
+    `the second factor of ${username} is a passkey, which a terminal cannot use: run warder login --browser --realm ` +
+    `${realm}, or give a recovery code with --totp-code`
+  )
+}
+
+function hasTotp({ json }: Answer): boolean {
+  const { second_factors: factors } = (json ?? {}) as { second_factors?: unknown }
+  return !Array.isArray(factors) || factors.includes('totp')
 }
 
 function getNextStep(answer: Answer): string {

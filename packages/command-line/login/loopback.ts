@@ -3,12 +3,18 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { StartupError } from '@warder/base'
 
+interface Received {
+  readonly code: string
+  /** Realm of the session; undefined: the browser returned without one. */
+  readonly realm: string | undefined
+}
+
 /** Loopback address that receives the code of a login from the browser (RFC 8252 §7.3). */
 export interface Loopback {
   /** `http://127.0.0.1:PORT/warder-login` */
   readonly url: string
-  /** Resolves with the code when the browser has its response. @throws StartupError on a timeout */
-  code(): Promise<string>
+  /** Resolves when the browser has its response. @throws StartupError on a timeout */
+  receive(): Promise<Received>
   /** Stops listening and closes every connection. */
   close(): void
 }
@@ -16,6 +22,7 @@ export interface Loopback {
 const path = '/warder-login'
 const host = '127.0.0.1'
 const codePattern = /^[A-Za-z0-9_-]{1,256}$/
+const realmPattern = /^[A-Za-z0-9_-]{1,64}$/
 /** Enough for a browser; bounds other local programs. */
 const maxConnections = 16
 const requestMs = 10_000
@@ -46,8 +53,8 @@ const pages = {
  * @throws StartupError when no port is available
  */
 export async function openLoopback(state: string, withinMs: number): Promise<Loopback> {
-  const received = Promise.withResolvers<string>()
-  // It may be rejected before `code` is called.
+  const received = Promise.withResolvers<Received>()
+  // It may be rejected before `receive` is called.
   received.promise.catch(() => undefined)
   let isTaken = false
   let own = ''
@@ -58,10 +65,10 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
     const target = URL.parse(request.url ?? '', `http://${own}`)
     if (target?.pathname !== path) return pages.unknown
     if (isTaken) return pages.again
-    const code = readCode(target.searchParams, state)
-    if (code === undefined) return pages.foreign
+    const result = readResult(target.searchParams, state)
+    if (result === undefined) return pages.foreign
     isTaken = true
-    response.once('close', () => received.resolve(code))
+    response.once('close', () => received.resolve(result))
     return pages.taken
   }
   const answer = (request: IncomingMessage, response: ServerResponse): void =>
@@ -87,7 +94,7 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
   )
   return {
     url: `http://${own}${path}`,
-    code: () => received.promise,
+    receive: () => received.promise,
     close() {
       clearTimeout(timer)
       server.close()
@@ -96,12 +103,14 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
   }
 }
 
-/** Reads the code of the current login; undefined for every other request. */
-function readCode(query: URLSearchParams, state: string): string | undefined {
-  const [states, codes] = [query.getAll('state'), query.getAll('code')]
-  const [code = ''] = codes
-  const isOurs = states.length === 1 && isSame(states[0] ?? '', state)
-  return isOurs && codes.length === 1 && codePattern.test(code) ? code : undefined
+/** Reads the result of the current login; undefined for every other request. */
+function readResult(query: URLSearchParams, state: string): Received | undefined {
+  const [states, codes, realms] = ['state', 'code', 'realm'].map((name) => query.getAll(name))
+  const [[code = ''], [realm]] = [codes ?? [], realms ?? []]
+  const isOurs = states?.length === 1 && isSame(states[0] ?? '', state)
+  const isCode = codes?.length === 1 && codePattern.test(code)
+  const isRealm = realm === undefined || (realms?.length === 1 && realmPattern.test(realm))
+  return isOurs && isCode && isRealm ? { code, realm } : undefined
 }
 
 /** Compares digests, because a constant-time comparison needs equal lengths. */

@@ -64,5 +64,6 @@ export function formatLoginCommand({ kind, username, realm, how }: LoginFacts): 
   if (kind === 'app') return 'warder login --approle'
   if (kind === 'token') return 'warder login --token-file FILE'
   if (how === 'SAML') return `warder login --saml --realm ${realm}`
+  if (how === 'passkey') return `warder login --browser --realm ${realm}`
   return `warder login --realm ${realm} --user ${username}`
 }

@@ -422,8 +422,19 @@ export const texts = {
     repeatPassword: 'New password, again',
     differ: 'The two new passwords differ.',
     changeAndLogIn: 'Change the password and log in',
-    handover: 'After the login you return to the key management service.',
-    handingOver: 'Returning to the key management service',
+    handover: 'After the login you return to where you came from.',
+    handingOver: 'You are logged in and return to where you came from',
+    program: {
+      title: 'A program wants to act as you',
+      description: (user: string) =>
+        `A program on this computer, such as the command warder login, wants to use this session. It can then do ` +
+        `everything that ${user} can, until the session ends. A logout in this browser ends it for the program, too.`,
+      warning: 'Continue only if you have just started it yourself.',
+      allow: 'Continue',
+      refuse: 'Refuse',
+      otherUser: 'Log in as another user',
+      refused: 'The program gets no session. You can close this window.',
+    },
   },
   kmsLogin: {
     title: 'Log in',

@@ -39,7 +39,7 @@ export function createLoginCommand(
     name: 'login',
     summary: 'Log in once, for every command until the session ends',
     options,
-    help: `warder login [--realm R --user U | --saml --realm R | --token-file F | --approle] [OPTIONS]
+    help: `warder login [--realm R --user U | --browser [--realm R] | --saml --realm R | --token-file F | --approle] [OPTIONS]
 
 Logs in and stores the session in HOME/logins, in a file with mode 0600 (with --url in ~/.config/warder/logins); if the
 system has a keyring (secret-tool on Linux, the keychain on macOS), the file is encrypted with a key in it. Every
@@ -52,6 +52,10 @@ other credentials (--user, --token-file, WARDER_TOKEN, WARDER_PASSWORD) uses tho
 With --url, the addresses and the certificate authority are remembered as a context, which commands then use in every
 folder, unless --home or WARDER_HOME is given: see warder context --help.
 
+With --browser, a browser on this computer logs in at the page of the authentication service, also with a passkey, and
+asks for confirmation. It shares the session: a logout of either ends it for both. The same happens at a terminal if the
+second factor of the user is a passkey, if the realm has no passwords, or if no password is entered.
+
 With --saml, a browser on this computer logs in at the identity provider of the realm; allowed_return_origins of the
 realm must contain http://127.0.0.1. The page asks for confirmation, and the address contains no secret.
 
@@ -59,6 +63,7 @@ ${optionsHelp(options)}
 
 Example:
   warder login --realm shop --user ann
+  warder login --browser --realm shop
   warder login --saml --realm staff
   warder login --url https://kms.example.com:9998 --auth-url https://auth.example.com:8443 --ca-file ca.crt --user ann
   warder whoami
@@ -128,7 +133,7 @@ async function logInAndStore(
       })
     : undefined
   const login = await logInUser({
-    ...{ env: terminal.env, prompter, now, browserMs, auth },
+    ...{ env: terminal.env, prompter, now, browserMs, auth, authUrl: places.auth?.url },
     initialPassword: places.auth && findInitialPasswordFile(home, places.auth.url),
     say: (line) => terminal.err(printable(line)),
     async userAtKms(token) {

@@ -28,7 +28,7 @@ import { pendingInsertion } from './pending-store.ts'
 import { authnRequest, redirectUrl } from './redirect.ts'
 import { renewalOperations } from './renewal.ts'
 import { type SamlServices, samlRealm } from './saml-realm.ts'
-import { sessionHandovers } from './session-handover.ts'
+import { type HandoverServices, sessionHandovers } from './session-handover.ts'
 import { codeReturnUrl, isLoopback, returnUrl, type SamlSettings, samlSettings } from './settings.ts'
 
 const define = defineOperation<SamlServices>()
@@ -39,7 +39,7 @@ const pageType = 'text/html; charset=utf-8'
 /** The response of a user with hundreds of groups has about 60 KiB. */
 const formLimit = 262_144
 
-const samlOperations: readonly Operation<SamlServices>[] = [
+const samlOperations: readonly Operation<HandoverServices>[] = [
   define({
     name: 'saml.login',
     reach: [],

@@ -56,3 +56,89 @@ test('a session by password is handed over to the service that requested it, onc
   const expired = await as(again, 'POST', '/account/handover', { request: requested.json.request })
   assert.equal(expired.status, 400)
 })
+
+const program = { ...asked, return_to: 'http://127.0.0.1:4711/warder-login' }
+
+test('a program on the computer of the user gets a session after the user has confirmed, once', async () => {
+  await using auth = await startAuth({ adminPassword: 'correct horse' })
+  const { as, realm, user, logIn } = scene(auth)
+  await realm('r')
+  await user('r', 'ann')
+  const request = (json: object) => auth.call('POST', '/handover/program', { json })
+  for (const return_to of [
+    ...[
+      'https://127.0.0.1:4711/',
+      'http://127.0.0.1/',
+      'http://localhost:4711/',
+      'http://127.0.0.1:4711@evil.example/',
+    ],
+    ...[
+      'http://127.0.0.1.evil.example:80/',
+      'http://evil.example:4711/',
+      'http://127.0.0.1:4711/?a=b',
+      'http://127.0.0.1:99999/',
+    ],
+    ...[
+      'http://127.0.0.1:4711/#x',
+      'http://0.0.0.0:4711/',
+      'http://127.1:4711/',
+      'https://kms.example/',
+      'javascript:x',
+      '',
+    ],
+  ])
+    assert.equal((await request({ ...program, return_to })).status, 400, return_to)
+  for (const json of [
+    { ...program, state: 'short' },
+    { ...program, code_challenge: 'x' },
+    { ...program, confirmed: true },
+    { return_to: program.return_to },
+  ])
+    assert.equal((await request(json)).status, 400, JSON.stringify(json))
+  const requested = await request(program)
+  assert.equal(requested.status, 200, requested.text)
+  const page = new URL(requested.json.page)
+  assert.deepEqual([page.hostname, page.pathname], ['localhost', '/ui/handover'], 'where passkeys belong to')
+  assert.equal(page.searchParams.get('request'), requested.json.request)
+  const cookie = await logIn('r', 'ann')
+  const give = (more: object = {}, session = cookie) =>
+    as(session, 'POST', '/account/handover', { request: requested.json.request, ...more })
+  for (const more of [{}, { confirmed: false }]) {
+    const unconfirmed = await give(more)
+    assert.deepEqual([unconfirmed.status, unconfirmed.json], [200, { confirm: 'program' }], 'no code')
+  }
+  assert.equal((await give({ confirmed: 'true' })).status, 400)
+  assert.equal(
+    (await auth.call('POST', '/account/handover', { json: { request: requested.json.request } })).status,
+    401,
+  )
+  const foreign = {
+    json: { request: requested.json.request, confirmed: true },
+    headers: { origin: 'https://evil.example' },
+  }
+  assert.equal(
+    (await auth.call('POST', '/account/handover', { ...foreign, cookie })).status,
+    403,
+    'no other page confirms',
+  )
+  const location = new URL((await give({ confirmed: true })).json.location)
+  assert.deepEqual(
+    [
+      location.origin,
+      location.pathname,
+      location.searchParams.get('state'),
+      location.searchParams.get('realm'),
+    ],
+    ['http://127.0.0.1:4711', '/warder-login', asked.state, 'r'],
+  )
+  const code = location.searchParams.get('code') ?? ''
+  const redeem = (code_verifier: string) =>
+    auth.call('POST', '/saml/r/session', { json: { code, code_verifier } })
+  assert.equal((await redeem('w'.repeat(43))).status, 401, 'another program that has seen the code')
+  const redeemed = await redeem(verifier)
+  assert.equal(readCookie(redeemed), cookie)
+  assert.equal((await redeem(verifier)).status, 401, 'once')
+  assert.ok(!JSON.stringify(auth.events).includes(code))
+  auth.clock.advance(600)
+  assert.equal((await give({ confirmed: true }, await logIn('r', 'ann'))).status, 400, 'after ten minutes')
+})

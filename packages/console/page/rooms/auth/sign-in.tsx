@@ -3,7 +3,7 @@ import { ClientError, type LoginRequest } from '@warder/client/browser'
 import { type ReactNode, useEffect, useState } from 'react'
 import { auth, authService, beforeLogin } from '../../api.ts'
 import { RoomHeader } from '../../frame/room-header.tsx'
-import { beginSession, useMe } from '../../frame/session.ts'
+import { beginSession, logOut, useMe } from '../../frame/session.ts'
 import { Failure } from '../../parts/errors.tsx'
 import { Field, Form } from '../../parts/field.tsx'
 import { navigate, toRoomPath, useAddress } from '../../parts/router.ts'
@@ -50,21 +50,60 @@ export function Room({ query }: RoomProps) {
   )
 }
 
-/** Gives the session to the service that requested it; the address is that of the service's own request. */
+/**
+ * Gives the session to the service that requested it; the address is that of the service's own request. A program on this
+ * computer, which anyone could have started, gets it when the user confirms.
+ */
 function HandOver({ request }: { readonly request: string }) {
-  const { mutate, error, isIdle } = useMutation({
-    mutationFn: async () => {
-      const { location } = await auth.client.call('handover.give', { body: { request } })
-      window.location.replace(location)
+  const { mutate, error, isIdle, data } = useMutation({
+    mutationFn: async (confirmed: boolean) => {
+      const body = { request, ...(confirmed && { confirmed }) }
+      const reply = await auth.client.call('handover.give', { body })
+      if (reply.location !== undefined) window.location.replace(reply.location)
+      return reply
     },
   })
   useEffect(() => {
-    if (isIdle) mutate()
+    if (isIdle) mutate(false)
   }, [isIdle, mutate])
+  if (error === null && data?.confirm !== undefined) return <ConfirmProgram onConfirm={() => mutate(true)} />
   return (
     <div className="narrow">
       <RoomHeader title={words.handingOver} />
-      {error === null ? <Skeleton /> : <Failure error={error} retry={() => mutate()} />}
+      {error === null ? <Skeleton /> : <Failure error={error} retry={() => mutate(false)} />}
+    </div>
+  )
+}
+
+function ConfirmProgram({ onConfirm }: { readonly onConfirm: () => void }) {
+  const me = useMe('auth').data
+  const [isRefused, setRefused] = useState(false)
+  const other = useMutation({ mutationFn: () => logOut('auth') })
+  if (isRefused)
+    return (
+      <div className="narrow">
+        <RoomHeader title={words.program.title} />
+        <p role="status">{words.program.refused}</p>
+      </div>
+    )
+  return (
+    <div className="narrow">
+      <RoomHeader title={words.program.title}>
+        <bdi>{words.program.description(`${me?.realm}/${me?.name}`)}</bdi>
+      </RoomHeader>
+      <p className="notice">{words.program.warning}</p>
+      {other.error !== null && <Failure error={other.error} />}
+      <p className="actions">
+        <button type="button" className="button primary" onClick={onConfirm}>
+          {words.program.allow}
+        </button>
+        <button type="button" className="button" onClick={() => setRefused(true)}>
+          {words.program.refuse}
+        </button>
+        <button type="button" className="button plain" onClick={() => other.mutate()}>
+          {words.program.otherUser}
+        </button>
+      </p>
     </div>
   )
 }

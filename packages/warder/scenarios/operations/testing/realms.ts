@@ -168,6 +168,9 @@ async function walkFactors({ admin: { auth: admin }, wire }: Walked, ann: Walker
   }
   const { request } = (await service.post('/handover', handover)).json
   await ann.post('/account/handover', { request })
+  const program = { ...handover, return_to: 'http://127.0.0.1:4711/' }
+  const ofProgram = (await anonymous.post('/handover/program', program)).json.request
+  await ann.post('/account/handover', { request: ofProgram })
   const options = await anonymous.post('/totp/enroll/options', { token })
   await anonymous.post('/totp/enroll', { token, ...confirm(options) })
 }

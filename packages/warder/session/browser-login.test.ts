@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { type Client, client, sharedKey, TestIdp } from '@warder/auth/testing'
+import { type Answer, Authenticator, type Client, client, sharedKey, TestIdp } from '@warder/auth/testing'
 import type { Prompter } from '@warder/command-line'
 import { type Installation, startInstallation, temporaryHome } from '../testing/installation.ts'
 import { until } from '../testing/until.ts'
@@ -13,6 +13,7 @@ import { logout, whoami } from './session.ts'
 let warder: Installation
 let auth: Client
 let idp: TestIdp
+let closedIdp: TestIdp
 const programs = temporaryHome()
 
 before(async () => {
@@ -37,7 +38,17 @@ before(async () => {
     return made
   }
   idp = await realm('staff', ['https://app.example', 'http://127.0.0.1'])
-  await realm('closed', ['https://app.example'])
+  closedIdp = await realm('closed', ['https://app.example'])
+  const shop = {
+    id: 'shop',
+    auth_params: { username_password_params: { allow_expired_passwords: false }, fido2_params: {} },
+    ...{ session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 },
+  }
+  assert.equal((await auth.call('POST', '/admins/realms', { json: shop, cookie: admin })).status, 201)
+  for (const username of ['ann', 'bob']) {
+    const json = { username, password_input: { plaintext: passwordOf(username) } }
+    assert.ok((await auth.call('POST', '/realms/shop/userpass', { json, cookie: admin })).status < 300)
+  }
 })
 after(async () => {
   auth.close()
@@ -52,10 +63,12 @@ const noTerminal: Prompter = {
   askSecret: () => assert.fail('nothing is asked'),
 }
 
+const passwordOf = (username: string): string => `the password of ${username}`
+
 /** Runs the command; `address` is what it wants to be opened. */
-function logIn(words: readonly string[], { env = {}, withinMs = 60_000 } = {}) {
+function logIn(words: readonly string[], { env = {}, withinMs = 60_000, prompter = noTerminal } = {}) {
   const [out, err]: [string[], string[]] = [[], []]
-  const command = createLoginCommand(() => noTerminal, undefined, withinMs)
+  const command = createLoginCommand(() => prompter, undefined, withinMs)
   const terminal = {
     out: (line: string) => void out.push(line),
     err: (line: string) => void err.push(line),
@@ -69,7 +82,7 @@ function logIn(words: readonly string[], { env = {}, withinMs = 60_000 } = {}) {
     await until('the address is printed', async () => err.some((line) => line.startsWith('https://')))
     return err.find((line) => line.startsWith('https://')) ?? ''
   }
-  return { done, address, out: () => out.join('\n') }
+  return { done, address, out: () => out.join('\n'), notes: () => err.join('\n') }
 }
 
 /** Takes the identity provider's answer to auth. @returns the answer, and the address on its page */
@@ -228,7 +241,7 @@ test('a realm that is not set up for it is reported before the command waits for
       await logIn(['--saml', '--realm', 'staff', ...words]).done,
       /--saml cannot be combined with --/,
     )
-  assert.match(await logIn(['--no-browser']).done, /^--no-browser needs --saml$/)
+  assert.match(await logIn(['--no-browser']).done, /^--no-browser needs --saml or --browser$/)
 })
 
 test('a browser is opened where there is a desktop, and not otherwise', async (t) => {
@@ -255,4 +268,181 @@ test('a browser is opened where there is a desktop, and not otherwise', async (t
     assert.equal(await login.done, '')
     assert.equal(existsSync(opened), expected)
   }
+})
+
+/** Logs a browser in at the identity provider of a realm. @returns its session */
+async function samlSession(realm: 'staff' | 'closed'): Promise<string> {
+  const begun = await auth.call('GET', `/saml/${realm}/login`)
+  const RelayState = new URL(String(begun.headers.location)).searchParams.get('RelayState') ?? ''
+  const cookie = String(begun.headers['set-cookie']?.[0]).split(';')[0] ?? ''
+  const provider = realm === 'staff' ? idp : closedIdp
+  const now = Math.floor(Date.now() / 1000)
+  const response = provider.response({ requestId: RelayState, now, nameId: 'eve' })
+  const answer = await auth.call('POST', `/saml/${realm}/acs`, {
+    headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', origin: 'https://idp.example' },
+    body: `${new URLSearchParams({ SAMLResponse: Buffer.from(response).toString('base64'), RelayState })}`,
+  })
+  const lines = answer.headers['set-cookie']?.join('\n') ?? ''
+  return /^_ea_=([^;]+)/m.exec(lines)?.[1] ?? assert.fail(answer.text)
+}
+
+/** A browser at the page of auth, whose user has an authenticator. */
+class PersonAtPage {
+  readonly authenticator = new Authenticator({ origin: `https://localhost:${new URL(warder.authUrl).port}` })
+  readonly username: string
+  session = ''
+
+  constructor(username: string) {
+    this.username = username
+  }
+
+  #keep(answer: Answer): void {
+    this.session = /^_ea_=([^;]+)/.exec(answer.headers['set-cookie']?.[0] ?? '')?.[1] ?? ''
+    assert.notEqual(this.session, '', answer.text)
+  }
+
+  async logInWithPassword(): Promise<void> {
+    const basic = `${this.username}:${passwordOf(this.username)}`
+    this.#keep(await auth.call('POST', '/login?realm=shop', { basic, json: {} }))
+  }
+
+  /** The header with the cookie of a challenge. */
+  #answering({ headers }: Answer) {
+    const challenge = headers['set-cookie']?.map((line) => line.split(';')[0]).join('; ') ?? ''
+    return { cookie: this.session === '' ? challenge : `_ea_=${this.session}; ${challenge}` }
+  }
+
+  async register(): Promise<void> {
+    const options = await auth.call('POST', '/account/passkeys/options', { cookie: this.session })
+    const json = { name: 'Laptop', credential: this.authenticator.create(options.json) }
+    const made = await auth.call('POST', '/account/passkeys', { json, headers: this.#answering(options) })
+    assert.ok(made.status < 300, made.text)
+  }
+
+  async logInWithPasskey(): Promise<void> {
+    this.session = ''
+    const options = await auth.call('POST', '/passkeys/login/options?realm=shop')
+    const json = { credential: this.authenticator.get(options.json) }
+    this.#keep(
+      await auth.call('POST', '/passkeys/login?realm=shop', { json, headers: this.#answering(options) }),
+    )
+  }
+
+  give(address: string, more: object = { confirmed: true }): Promise<Answer> {
+    const request = new URL(address).searchParams.get('request')
+    return auth.call('POST', '/account/handover', { json: { request, ...more }, cookie: this.session })
+  }
+
+  /** Confirms on the page. @returns the address at the command */
+  async confirm(address: string): Promise<string> {
+    assert.deepEqual((await this.give(address, {})).json, { confirm: 'program' })
+    return (await this.give(address)).json.location
+  }
+}
+
+test('a user with a passkey logs in at the page of auth, and confirms', async () => {
+  const ann = new PersonAtPage('ann')
+  await ann.logInWithPassword()
+  await ann.register()
+  const login = logIn(['--browser', '--realm', 'shop', '--json'])
+  const address = await login.address()
+  const page = new URL(address)
+  assert.deepEqual(
+    [page.origin, page.pathname, page.searchParams.get('realm')],
+    [`https://localhost:${new URL(warder.authUrl).port}`, '/ui/handover', 'shop'],
+  )
+  await ann.logInWithPasskey()
+  const back = await ann.confirm(address)
+  assert.match(back, /^http:\/\/127\.0\.0\.1:\d+\/warder-login\?code=/)
+  const { status, text } = await visit(back)
+  assert.equal(await login.done, '')
+  assert.deepEqual([status, /You can close this window/.test(text)], [200, true])
+  const token = kept()
+  assert.equal(token, ann.session, 'one session')
+  for (const shown of [text, login.out(), login.notes(), address, back]) assert.ok(!shown.includes(token))
+  const { username, realm, how } = JSON.parse(login.out())
+  assert.deepEqual([username, realm, how], ['ann', 'shop', 'passkey'])
+  await assert.rejects(visit(back), /ECONNREFUSED/, 'the port is closed')
+  const lines: string[] = []
+  const terminal = { out: (line: string) => void lines.push(line), err: () => undefined, env: {} }
+  assert.equal(await logout.run(['--home', warder.home], terminal), 0)
+  assert.equal((await ann.give(address)).status, 401, 'a logout here is one of the browser')
+})
+
+test('at a terminal, the command goes on in a browser when a passkey is needed', async () => {
+  const asked: string[] = []
+  const ask = (answer: string): Prompter => {
+    const reply = async (question: string): Promise<string> => {
+      asked.push(question)
+      return answer
+    }
+    return { interactive: true, ask: reply, askSecret: reply }
+  }
+  const bob = new PersonAtPage('bob')
+  await bob.logInWithPassword()
+  await bob.register()
+  const words = ['--realm', 'shop', '--user', 'bob']
+  const second = logIn(words, { prompter: ask(passwordOf('bob')) })
+  const address = await second.address()
+  assert.match(second.notes(), /the second factor of bob is a passkey, which a terminal cannot use/)
+  await bob.logInWithPasskey()
+  assert.equal((await visit(await bob.confirm(address))).status, 200)
+  assert.equal(await second.done, '')
+  assert.match(second.out(), /^logged in as bob of realm shop \(passkey\)/)
+  assert.deepEqual(asked, ['Password of bob in realm shop (with a passkey: press Enter): '])
+
+  const alone = logIn(words, { prompter: ask('') })
+  await bob.logInWithPasskey()
+  assert.equal((await visit(await bob.confirm(await alone.address()))).status, 200)
+  assert.equal(await alone.done, '')
+
+  const program = await logIn(words, { env: { WARDER_PASSWORD: passwordOf('bob') } }).done
+  assert.match(program, /run warder login --browser --realm shop, or give a recovery code with --totp-code/)
+  const wrong = await logIn(words, { prompter: ask('wrong') }).done
+  assert.match(wrong, /^the login of bob to realm shop was refused/)
+})
+
+test('a realm without passwords is logged in to with a browser, if it allows programs', async () => {
+  const prompter: Prompter = { ...noTerminal, interactive: true }
+  for (const [realm, status] of [
+    ['staff', 200],
+    ['closed', 403],
+  ] as const) {
+    const login = logIn(['--realm', realm], { prompter, withinMs: status === 200 ? 60_000 : 2000 })
+    const address = await login.address()
+    assert.match(login.notes(), new RegExp(`^the realm ${realm} has no passwords:`))
+    const session = await samlSession(realm)
+    const request = new URL(address).searchParams.get('request')
+    for (const confirmed of [false, true]) {
+      const given = await auth.call('POST', '/account/handover', {
+        json: { request, confirmed },
+        cookie: session,
+      })
+      assert.equal(given.status, status, given.text)
+      if (status === 403) assert.match(given.json.description, /allowed_return_origins/)
+      else if (confirmed) assert.equal((await visit(given.json.location)).status, 200)
+    }
+    const failed = await login.done
+    assert.match(failed, status === 200 ? /^$/ : /^the login was not completed/)
+  }
+})
+
+test('a session of another realm than the requested one is refused, and keeps nothing', async () => {
+  const ann = new PersonAtPage('ann')
+  const login = logIn(['--browser', '--realm', '_'])
+  ann.session = await samlSession('staff')
+  const back = await ann.confirm(await login.address())
+  assert.equal((await visit(back.replace(/&realm=\w+/, '&realm=../x'))).status, 400)
+  assert.equal((await visit(back)).status, 200)
+  assert.match(
+    await login.done,
+    /^the browser is logged in to the realm staff, not to _: choose "Log in as another user"/,
+  )
+  assert.equal(kept(), '')
+  for (const words of [['--user', 'ann'], ['--approle'], ['--token-file', 'x'], ['--totp-code', '1']])
+    assert.match(await logIn(['--browser', ...words]).done, /--browser cannot be combined with --/)
+  assert.match(
+    await logIn(['--saml', '--browser', '--realm', 'staff']).done,
+    /--saml cannot be combined with --browser/,
+  )
 })
