@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { createSofthsmToken, missingSofthsm, type SofthsmToken } from '@warder/pkcs11/testing'
 import type { ClientRun } from './client-run.ts'
 import { installPython } from './kmip-clients.ts'
 import { startWithMachineRole } from './machine-role.ts'
@@ -8,8 +9,8 @@ const script = fileURLToPath(new URL('./vault-transit.py', import.meta.url))
 const release = '2.3.0'
 
 /** An installation that serves the transit interface, and the token of a machine. The caller stops it. */
-export async function startTransit() {
-  const { warder, roleId, secretId } = await startWithMachineRole({ KMS_TRANSIT_ENABLED: 'true' })
+export async function startTransit(more: Readonly<Record<string, string>> = {}) {
+  const { warder, roleId, secretId } = await startWithMachineRole({ KMS_TRANSIT_ENABLED: 'true', ...more })
   const auth = warder.client('auth')
   try {
     const json = { role_id: roleId, secret_id: secretId }
@@ -24,22 +25,28 @@ export async function startTransit() {
   }
 }
 
-/** The driver against an installation of its own. */
+/** The driver against an installation of its own, with an HSM if SoftHSM is installed. */
 export async function driveTransit(env: Readonly<Record<string, string>>): Promise<{
   readonly code: number | null
   readonly err: string
   readonly steps: readonly { readonly step: string; readonly [member: string]: unknown }[]
 }> {
-  const { warder, token } = await startTransit()
+  using softhsm = missingSofthsm === false ? createSofthsmToken() : undefined
+  const { warder, token } = await startTransit(softhsm && toHsmSettings(softhsm))
   try {
-    const { code, out, err } = await runProgram('python3', [script, warder.kmsUrl, warder.caFile, token], {
-      env,
-    })
+    const words = [script, warder.kmsUrl, warder.caFile, token, ...(softhsm === undefined ? [] : ['main'])]
+    const { code, out, err } = await runProgram('python3', words, { env })
     const lines = out.toString('utf8').trim().split('\n')
     return { code, err, steps: lines.filter((line) => line !== '').map((line) => JSON.parse(line)) }
   } finally {
     await warder.stop()
   }
+}
+
+function toHsmSettings({ library, label, pinFile, env }: SofthsmToken): Readonly<Record<string, string>> {
+  const hsm = { name: 'main', library, token_label: label, pin_file: pinFile, admins: ['*'] }
+  const { SOFTHSM2_CONF = '' } = env
+  return { SOFTHSM2_CONF, KMS_HSM: JSON.stringify(hsm) }
 }
 
 /** hvac, a client of Vault, of one release, as a user of transit. */

@@ -5,6 +5,7 @@ import { afterCountingUse, type Key, requireKeyUse } from '@warder/keys'
 import { methods, type Operation } from '@warder/server'
 import Type from 'typebox'
 import { batchable, each, PartialFailureCode } from './batch.ts'
+import { rsaAlg } from './key-type.ts'
 import {
   type Context,
   commonByUse,
@@ -21,9 +22,6 @@ import { answer, decodeBase64, readVersioned, VersionNumber, withVersion } from 
 
 const ivBytes = 12
 const tagBytes = 16
-
-/** RSA-OAEP with SHA-256, as Vault encrypts with RSA keys. */
-const rsaName = 'RSA-OAEP-256'
 
 /**
  * `vault:vN:` and the output of the version: for AES the IV, the ciphertext and the tag.
@@ -49,8 +47,8 @@ async function encryptPlaintext(
   const { described, object } = key
   if (described.algorithm === 'RSA') {
     if (aad !== undefined) throw failure('bad_request', 'associated_data is only for AES keys')
-    key.requireBoundTo(rsaName)
-    const plan = oaepPlan(algorithmFor('key management', rsaName, services.policy))
+    key.requireBoundTo(rsaAlg)
+    const plan = oaepPlan(algorithmFor('key management', rsaAlg, services.policy))
     return encryptRsa(key.publicMaterial.key, plan, plaintext)
   }
   const plan = aesPlan(key, services.policy)
@@ -74,8 +72,8 @@ async function decryptWith(
   const { described } = key
   const { policy } = context.services
   if (described.algorithm === 'RSA') {
-    key.requireBoundTo(rsaName)
-    return described.held.decryptRsa(oaepPlan(algorithmFor('key management', rsaName, policy)), bytes)
+    key.requireBoundTo(rsaAlg)
+    return described.held.decryptRsa(oaepPlan(algorithmFor('key management', rsaAlg, policy)), bytes)
   }
   const plan = aesPlan(key, policy)
   if (bytes.length < ivBytes + tagBytes) throw failure('bad_request', 'invalid ciphertext: it is too short')

@@ -31,6 +31,9 @@ const rsa = (bits: number): KeyTypeRow => ({
   is: (object) => object.algorithm === 'RSA' && object.bits === bits,
 })
 
+/** RSA-OAEP with SHA-256, as Vault encrypts with RSA keys. */
+export const rsaAlg = 'RSA-OAEP-256'
+
 /** The types of key that are served, in Vault's names. */
 const types: readonly KeyTypeRow[] = [
   aes(128),
@@ -61,13 +64,34 @@ export function toKeyRequest(name: string, keySize: number | undefined): KeyRequ
   if (found === undefined)
     throw failure(
       'bad_request',
-      `unknown key type ${name.slice(0, 64)}: supported are ${typeNames.join(', ')}`,
+      `unknown key type ${name.slice(0, 64)}: supported are ${typeNames.join(', ')}, managed_key`,
     )
   if (keySize === undefined || keySize === 0) return found.request
   const alg = name === 'hmac' ? hmacs[keySize] : undefined
   if (alg === undefined)
     throw failure('bad_request', 'key_size must be 32, 48 or 64, and is only for keys of type hmac')
   return { ...found.request, alg }
+}
+
+/** @throws failure('bad_request') for a key that no operation of this interface can use, with the member that names it */
+export function requireKeyType(object: ManagedObject, member: string): void {
+  const { boundAlg } = object
+  const type = findKeyType(object)
+  if (type === undefined)
+    throw failure(
+      'bad_request',
+      `${member}: the key has none of the types of this interface, ${typeNames.join(', ')}`,
+    )
+  const isUsed =
+    boundAlg === undefined ||
+    boundAlg === type.request.alg ||
+    Object.values(hmacs).includes(boundAlg) ||
+    boundAlg === rsaAlg
+  if (!isUsed)
+    throw failure(
+      'bad_request',
+      `${member}: the key is bound to ${boundAlg}, which this interface does not use: create one without alg`,
+    )
 }
 
 /** Vault's type of a key; undefined for one that it has no type for. */

@@ -1,212 +1,20 @@
-import type { createPublicKey } from 'node:crypto'
-import { failure, toFailure } from '@warder/base'
-import { generateKey, keyFacts, requirePermitted, toKeySpec } from '@warder/crypto'
+import { failure } from '@warder/base'
 import {
-  aliasCreation,
-  aliasId,
-  countAliases,
-  createAccess,
-  findAlias,
-  type Key,
   listAliases,
-  listKeyVersions,
-  type ManagedObject,
   maxAliases,
   newestVersion,
-  newKeyObjects,
-  readOwnAlias,
-  requirePermittedKey,
   requirePrincipal,
   signedIn,
-  stageNew,
-  toUsageMask,
-  UnitOfWork,
   versionNumber,
 } from '@warder/keys'
 import { del, get, list, methods, type Operation } from '@warder/server'
-import { UniqueViolation } from '@warder/storage'
 import Type from 'typebox'
-
+import { createKey, Flag, Period, requireServed } from './create-key.ts'
+import { changeKey, formatKey } from './describe-key.ts'
 import { readSettings, settingsChanges } from './key-settings.ts'
-import { findKeyType, toKeyRequest } from './key-type.ts'
-import {
-  type Context,
-  common,
-  NamePath,
-  through,
-  toAlias,
-  transitFolder,
-  transitRight,
-  writing,
-} from './row.ts'
+import { common, NamePath, through, toAlias, transitFolder, transitRight, writing } from './row.ts'
 import { define, type TransitServices } from './services.ts'
 import { answer } from './text.ts'
-
-const Flag = Type.Optional(Type.Boolean())
-const Period = Type.Optional(Type.Union([Type.Integer(), Type.String()]))
-
-/** Refuses options that would disclose material, or derive it. @throws failure('bad_request') */
-function requireServed(body: Readonly<Record<string, unknown>>): void {
-  for (const name of ['exportable', 'allow_plaintext_backup'])
-    if (body[name] === true)
-      throw failure('bad_request', `${name}: key material can be exported only over KMIP`)
-  for (const name of ['derived', 'convergent_encryption'])
-    if (body[name] === true)
-      throw failure('bad_request', `${name}: derived keys and convergent encryption are not supported`)
-  const { auto_rotate_period: period } = body
-  if (period !== undefined && !/^0[a-z]*$/.test(String(period)))
-    throw failure('bad_request', 'auto_rotate_period: use /v1/crypto to set the rotation of the key')
-}
-
-const create = define({
-  ...common,
-  name: 'transit.keys.create',
-  reach: ['make object'],
-  route: methods(writing, '/v1/transit/keys/{name}'),
-  summary: 'Create a key under a name of the caller',
-  description: 'The key is the caller’s, with the alias `alias/transit/NAME`. An existing key is unchanged.',
-  access: createAccess<TransitServices>(),
-  pathParameters: NamePath,
-  bodyOptional: true,
-  request: Type.Object({
-    type: Type.Optional(Type.String()),
-    key_size: Type.Optional(Type.Integer()),
-    exportable: Flag,
-    derived: Flag,
-    convergent_encryption: Flag,
-    allow_plaintext_backup: Flag,
-    auto_rotate_period: Period,
-  }),
-  async act({ body = {}, path: { name } }, context) {
-    const { services } = context
-    const { name: caller } = requirePrincipal(context)
-    requireServed(body)
-    const alias = readOwnAlias(toAlias(name), caller)
-    const spec = toKeySpec(toKeyRequest(body.type ?? 'aes256-gcm96', body.key_size), services.policy)
-    const known = await findAlias(services.db, aliasId(alias))
-    if (known !== undefined) return answer(await describeToCaller(context, name))
-    if ((await countAliases(services.db, caller)) >= maxAliases)
-      throw failure('conflict', `You have the maximum number of aliases (${maxAliases}).`)
-    const made = await generateKey(spec)
-    const materials = 'secret' in made ? ([made.secret] as const) : ([made.private, made.public] as const)
-    requirePermitted(services.policy, keyFacts(materials[0]))
-    const now = services.clock.now()
-    const objects = new UnitOfWork(services, now)
-    const key = { owner: caller, boundAlg: spec.alg, now }
-    const [first, second] = materials.map((material) => ({
-      material,
-      usageMask: toUsageMask(material, spec.alg),
-      tags: [],
-    }))
-    if (first === undefined) throw failure('internal_error', 'no key was made')
-    const wanted = newKeyObjects(key, second === undefined ? [first] : [first, second])
-    const [object] = await stageNew(objects, services, key, wanted)
-    if (object === undefined) throw failure('internal_error', 'no key was made')
-    objects.also(...aliasCreation(services.db, alias, object.id, now))
-    context.audit({
-      object: object.id,
-      algorithm: spec.alg ?? spec.algorithm,
-      details: { alias: toAlias(name) },
-    })
-    try {
-      await objects.commit(context.commit)
-    } catch (error) {
-      // A concurrent request created the alias first: its key has this name.
-      if (!(error instanceof UniqueViolation)) throw error
-      const winner = await findAlias(services.db, aliasId(alias))
-      if (winner === undefined) throw error
-      return answer(await describeToCaller(context, name))
-    }
-    return answer(await formatKey(context, name, await requireKey(context, object.id)))
-  },
-})
-
-async function requireKey({ services }: Context, id: ManagedObject['id']): Promise<Key> {
-  const key = await services.keys.get(id)
-  if (key === undefined) throw failure('not_found', 'Key not found.')
-  return key
-}
-
-/**
- * Describes a key to a caller who may read it: the alias of a caller may refer to a key of another owner.
- * @throws failure('not_found'); failure('forbidden')
- */
-async function describeToCaller(context: Context, name: string): Promise<object> {
-  const key = await requirePermittedKey(context, toAlias(name), 'getattributes')
-  return formatKey(context, name, key)
-}
-
-/**
- * The answer to a change, which contains the key if the caller may read it: a right to change it includes no right to
- * read.
- */
-async function changeKey(context: Context, name: string): Promise<object> {
-  try {
-    return answer(await describeToCaller(context, name))
-  } catch (thrown) {
-    const { kind } = toFailure(thrown)
-    if (kind !== 'forbidden' && kind !== 'not_found') throw thrown
-    return answer(null)
-  }
-}
-
-/** Versions that are shown of one key. */
-const maxShown = 100
-
-async function formatKey(context: Context, name: string, key: Key): Promise<object> {
-  const { services } = context
-  const { object } = key
-  const type = findKeyType(object)
-  const newest = await newestVersion(services.keys, key)
-  const { deletionAllowed, minEncryptionVersion } = await readSettings(services, object.id)
-  const versions = await listKeyVersions(services.db, object, { from: object.minGeneration, limit: maxShown })
-  const keys: Record<string, unknown> = {}
-  for (const one of versions.toReversed())
-    keys[versionNumber(one)] = await formatVersion(context, one, type?.name)
-  return {
-    name,
-    type: type?.name ?? 'unknown',
-    latest_version: versionNumber(newest.object),
-    min_decryption_version: object.minGeneration + 1,
-    min_encryption_version: minEncryptionVersion,
-    min_available_version: 0,
-    deletion_allowed: deletionAllowed,
-    derived: false,
-    exportable: false,
-    allow_plaintext_backup: false,
-    imported_key: false,
-    auto_rotate_period: 0,
-    supports_encryption: type?.encrypts === true,
-    supports_decryption: type?.encrypts === true,
-    supports_signing: type?.signs === true,
-    supports_derivation: false,
-    keys,
-  }
-}
-
-/** Of a secret key when it was made, of a pair the public half, too. */
-async function formatVersion(
-  { services }: Context,
-  object: ManagedObject,
-  type: string | undefined,
-): Promise<unknown> {
-  const madeAt = Math.floor(object.createdAt / 1000)
-  if (object.type === 'SymmetricKey') return madeAt
-  const version = await services.keys.get(object.id)
-  const publicKey = version?.keyless === false ? version.held.publicKey : undefined
-  return {
-    name: object.curve ?? type,
-    creation_time: new Date(object.createdAt).toISOString(),
-    public_key: publicKey === undefined ? '' : toPem(publicKey, object),
-  }
-}
-
-/** PEM of an RSA or EC key; the bytes of an Ed25519 key in base64, as in Vault. */
-function toPem(key: ReturnType<typeof createPublicKey>, { algorithm }: ManagedObject): string {
-  if (algorithm !== 'Ed25519') return key.export({ format: 'pem', type: 'spki' }).toString()
-  const { x = '' } = key.export({ format: 'jwk' })
-  return Buffer.from(x, 'base64url').toString('base64')
-}
 
 const readAccess = transitRight('getattributes')
 const read = define({
@@ -330,7 +138,11 @@ const rotate = define({
   },
 })
 
-/** Paths of Vault that would disclose material, or destroy some of it: refused with one message. */
+const importSentence =
+  'import: import keys with POST /v1/crypto/keys or over KMIP, and give them an alias; register keys of an HSM with POST /v1/crypto/hsms/{hsm}/keys'
+const restoreSentence = 'restore: keys are restored with the database (warder restore)'
+
+/** Paths of Vault that would disclose material, bring it in, or destroy some of it: refused with one message. */
 const unsupportedOperations = (
   [
     [
@@ -340,6 +152,15 @@ const unsupportedOperations = (
     ],
     ['export', '/v1/transit/export/{type}/{name}', 'export: key material can be exported only over KMIP'],
     ['backup', '/v1/transit/backup/{name}', 'backup: key material can be exported only over KMIP'],
+    ['restore', '/v1/transit/restore', restoreSentence],
+    ['restore.name', '/v1/transit/restore/{name}', restoreSentence],
+    ['import', '/v1/transit/keys/{name}/import', importSentence],
+    [
+      'import_version',
+      '/v1/transit/keys/{name}/import_version',
+      'import_version: versions are generated by the service: rotate the key',
+    ],
+    ['wrapping_key', '/v1/transit/wrapping_key', importSentence],
   ] as const
 ).map(([name, path, sentence]) =>
   define({
@@ -358,7 +179,7 @@ const unsupportedOperations = (
 
 export const keyRows: readonly Operation<TransitServices>[] = [
   listKeys,
-  create,
+  createKey,
   read,
   remove,
   config,

@@ -51,6 +51,8 @@ async function planHmac(
   // A key has one purpose there (SP 800-57 part 1 §5.2).
   if (policy.fips)
     throw failure('unsupported_algorithm', 'in FIPS mode hmac requires a key of type hmac: create one')
+  if (key.object.form.hsm !== undefined)
+    throw failure('unsupported_algorithm', 'in an HSM hmac requires a key of type hmac: create one')
   requireHmacKeyUse(key, use, context)
   const held = await key.held.openHmacKey()
   return { held, plan: planMac({ algorithm: 'HMAC', key: held.shape }, { hashingAlgorithm }, policy) }

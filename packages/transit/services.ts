@@ -19,6 +19,7 @@ export interface TransitServices extends AccessServices {
     readonly rotate: Operation<TransitServices>
     readonly setRotation: Operation<TransitServices>
     readonly delete: Operation<TransitServices>
+    readonly createAlias: Operation<TransitServices>
   }
   /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
   readonly policy: AlgorithmPolicy

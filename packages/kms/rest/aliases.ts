@@ -78,7 +78,7 @@ async function ownAlias({ services }: Context, wanted: AliasName): Promise<Alias
   return alias
 }
 
-const create = define({
+export const createAlias = define({
   name: 'crypto.aliases.create',
   reach: ['change names'],
   route: post(path),
@@ -234,4 +234,4 @@ const remove = define({
 })
 
 /** Aliases of keys (docs/adr/identifiers-and-aliases.md). */
-export const aliasOperations: readonly Operation<RestServices>[] = [create, list, read, move, remove]
+export const aliasOperations: readonly Operation<RestServices>[] = [createAlias, list, read, move, remove]

@@ -62,6 +62,7 @@ import {
 } from '@warder/runtime'
 import type { HealthPart, Operation } from '@warder/server'
 import type { TransitServices } from '@warder/transit'
+import { createAlias } from '../rest/aliases.ts'
 import { deleteKey } from '../rest/delete-key.ts'
 import { setRotation } from '../rest/key-rotation.ts'
 import { rotateKey } from '../rest/rotate-key.ts'
@@ -207,6 +208,7 @@ function createKmsServices(
       rotate: forTransit(rotateKey),
       setRotation: forTransit(setRotation),
       delete: forTransit(deleteKey),
+      createAlias: forTransit(createAlias),
     },
     clock,
     rotation: rotationPolicy(config),

@@ -103,10 +103,10 @@ test('the commands of the guide to keys work, in their order', { skip }, async (
 
 test('the commands of the guide to transit work, in their order', { skip }, async () => {
   const [first = ''] = readCommands('docs/start/kms.md')
-  const commands = readCommands('docs/how-to/transit.md')
-  assert.equal(commands.length, 1)
+  // Those for keys in an HSM are run by hsm.test.ts.
+  const [commands = ''] = readCommands('docs/how-to/transit.md')
   const addresses = { H: warder.home, AUTH: warder.authUrl, KMS: warder.kmsUrl }
-  await follow([first.replace(/^(H|AUTH|KMS)=.*$/gm, ''), ...commands], addresses, [
+  await follow([first.replace(/^(H|AUTH|KMS)=.*$/gm, ''), commands], addresses, [
     /"ciphertext":"vault:v1:/,
     /"latest_version":2/,
   ])

@@ -229,8 +229,8 @@ test('the settings of a deployed server start its HSM, and keys are named by slo
   await warder.stop()
 })
 
-test('the commands of the page on keys in an HSM work', {
-  skip: skip || missingTools('pkcs11-tool'),
+test('the commands of the pages on keys in an HSM and on such keys over transit work', {
+  skip: skip || missingTools('pkcs11-tool', 'curl', 'sed'),
 }, async () => {
   const page = 'docs/how-to/hsm-keys.md'
   using softhsm = createSofthsmToken('warder')
@@ -242,7 +242,7 @@ test('the commands of the page on keys in an HSM work', {
   const [, settings = ''] = /```toml\n([\s\S]*?)```/.exec(text) ?? []
   const { SOFTHSM2_CONF = '' } = softhsm.env
   appendFileSync(join(home, 'kms.toml'), replace(settings), { mode: 0o600 })
-  const warder = await startInstallation({ home, env: { SOFTHSM2_CONF } })
+  const warder = await startInstallation({ home, env: { SOFTHSM2_CONF, KMS_TRANSIT_ENABLED: 'true' } })
   const env = { SOFTHSM2_CONF, WARDER_HOME: home, WARDER_TOKEN: await warder.adminToken() }
   const run = await runCommands(readCommands(page).map(replace), folder, env)
   assert.equal(run.status, 0, run.text)
@@ -255,5 +255,14 @@ test('the commands of the page on keys in an HSM work', {
     /^old +0a1b .*hsm::main::old$/m,
   ])
     assert.match(run.text, line)
+  const [variables = ''] = readCommands('docs/start/kms.md')
+  const transit = await runCommands(
+    [variables.replace(/^(H|AUTH|KMS)=.*$/gm, ''), ...readCommands('docs/how-to/transit.md')],
+    folder,
+    { ...env, H: home, AUTH: warder.authUrl, KMS: warder.kmsUrl },
+  )
+  assert.equal(transit.status, 0, transit.text)
+  assert.match(transit.text, /"name":"payments",.*"hsm":"main","hardware":true/)
+  assert.match(transit.text, /"name":"backup",.*"latest_version":2,.*"hsm":"main"/)
   await warder.stop()
 })

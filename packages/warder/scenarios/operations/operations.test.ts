@@ -29,6 +29,11 @@ const refusals: Readonly<Record<string, number>> = {
   'kms transit.refused.trim': 400,
   'kms transit.refused.export': 400,
   'kms transit.refused.backup': 400,
+  'kms transit.refused.restore': 400,
+  'kms transit.refused.restore.name': 400,
+  'kms transit.refused.import': 400,
+  'kms transit.refused.import_version': 400,
+  'kms transit.refused.wrapping_key': 400,
   'kms auth_proxy.others': 404,
   // Only another node of the database may send it.
   'auth audit.node': 401,

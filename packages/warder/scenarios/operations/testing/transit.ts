@@ -31,7 +31,16 @@ export async function walkTransit({ user }: Walked): Promise<void> {
     await ask(`keys/${key}/config`, { deletion_allowed: true })
     await alice.del(at(`keys/${key}`))
   }
-  for (const path of ['keys/sign-put/trim', 'export/signing-key/sign-put', 'backup/sign-put'])
+  for (const path of [
+    ...[
+      'keys/sign-put/trim',
+      'export/signing-key/sign-put',
+      'backup/sign-put',
+      'restore',
+      'restore/sign-put',
+    ],
+    ...['keys/sign-put/import', 'keys/sign-put/import_version', 'wrapping_key'],
+  ])
     for (const method of ['GET', 'POST', 'PUT'])
       await alice.wire.call(method, at(path), method === 'GET' ? {} : { json: {} })
 }
