@@ -1,15 +1,18 @@
 /**
  * How long a page of the list of keys takes among many keys: `node bench/kms/inventory.ts [keys] [rounds] [folder]`, by
  * default a million keys, half of them of one owner, in SQLite; with `POSTGRES_URL` in the environment, an empty database,
- * there. The database stays in the folder, and another run with it measures at once. `page` is the page alone, `request` a whole request over HTTPS, one after the other. Milliseconds.
+ * there. The database stays in the folder, and another run with it measures at once. `page` is the page alone, `request` a
+ * whole request over HTTPS, one after the other. Then all pages of lists of the console, from the first to the last one.
+ * Milliseconds.
  */
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { countByState, type InventoryFilter, inventoryPage } from '@warder/keys'
 import { startKms } from '@warder/kms/testing'
-import { openPostgres, openSqlite, query } from '@warder/storage'
+import { openPostgres, openSqlite } from '@warder/storage'
+import { seedInventory } from './seed-inventory.ts'
 
 const keys = Number(process.argv[2] ?? 1_000_000)
 const rounds = Number(process.argv[3] ?? 100)
@@ -20,6 +23,7 @@ const today = Math.floor(now / dayMs)
 
 const kept = process.argv[4]
 const folder = kept ?? mkdtempSync(join(tmpdir(), 'warder-inventory-'))
+mkdirSync(folder, { recursive: true })
 const path = join(folder, 'kms.db')
 const isSeeded = kept !== undefined && existsSync(path)
 const db = url === undefined ? openSqlite({ path }) : await openPostgres({ url })
@@ -27,38 +31,14 @@ const db = url === undefined ? openSqlite({ path }) : await openPostgres({ url }
 const rootKey = new Uint8Array(32).fill(7)
 await using kms = await startKms({ db, rootKey, config: { 'roles.crypto_officer_users': ['olga'] } })
 
-/**
- * Inserts rows directly into the database: nothing is sealed, so these keys cannot be used. One in a thousand is RSA, in
- * another state, tagged or near its end; the days of creation and of use are spread over three years.
- */
-async function seed(): Promise<void> {
-  const block = 10_000
-  const series =
-    url === undefined
-      ? 'WITH RECURSIVE n(i) AS (SELECT CAST(? AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < ?)'
-      : 'WITH n AS (SELECT i FROM generate_series(CAST(? AS BIGINT), CAST(? AS BIGINT)) AS g(i))'
-  const id = url === undefined ? "printf('%012d', i)" : "lpad(CAST(i AS TEXT), 12, '0')"
-  const rows = query<[number, number]>(`${series} INSERT INTO managed_object
-    (id, object_type, algorithm, bits, state, owner, usage_mask, created_at, changed_at, activation_at, deactivation_at,
-     last_used_day, form, version)
-    SELECT ${id}, 'SymmetricKey', CASE i % 1000 WHEN 1 THEN 'RSA' ELSE 'AES' END, 256,
-      CASE i % 1000 WHEN 2 THEN 'Compromised' ELSE 'Active' END, CASE i % 2 WHEN 0 THEN 'alice' ELSE 'user-' || (i % 500) END,
-      12, ${now - 1095 * dayMs} + i * 94, ${now}, ${now - 1095 * dayMs} + i * 94,
-      CASE i % 1000 WHEN 4 THEN ${now} + (i % 365) * ${dayMs} END,
-      CASE i % 10 WHEN 0 THEN NULL ELSE ${today} - (i % 1000) END, '{}', 1 FROM n`)
-  const tags = query<[number, number]>(`${series} INSERT INTO object_tag (object_id, tag)
-    SELECT ${id}, 'payments' FROM n WHERE i % 1000 = 6`)
-  for (let from = 0; from < keys; from += block) {
-    const params: [number, number] = [from, Math.min(from + block, keys) - 1]
-    await db.commit([
-      { query: rows as never, params },
-      { query: tags as never, params },
-    ])
-  }
-}
-
 const seeding = performance.now()
-if (!isSeeded) await seed()
+// Half of them are of alice.
+if (!isSeeded)
+  await seedInventory(db, {
+    keys,
+    owner: "CASE i % 2 WHEN 0 THEN 'alice' ELSE 'user-' || (i % 500) END",
+    now,
+  })
 process.stdout.write(
   `${keys} keys in ${((performance.now() - seeding) / 1000).toFixed(1)} s, ${db.dialect}\n`,
 )
@@ -103,6 +83,33 @@ async function measure(title: string, filter: InventoryFilter, words: Readonly<R
   process.stdout.write(`${title.padEnd(40)}${columns.join('')}\n`)
 }
 
+const room = { excludedType: 'Certificate' } as const
+const roomWords = { excluded_type: 'Certificate' }
+
+/** All pages of a list, as the room of keys in the console asks for them. */
+async function measureWalk(title: string, words: Readonly<Record<string, string>>): Promise<void> {
+  const times: number[] = []
+  let found = 0
+  let next: string | null = null
+  do {
+    const parameters = new URLSearchParams({ ...roomWords, owner: '*', ...words })
+    if (next !== null) parameters.set('after', next)
+    const start = performance.now()
+    const { status, text, json } = await olga.get(`/v1/crypto/keys?${parameters}`)
+    times.push(performance.now() - start)
+    if (status !== 200) throw new Error(`${title}: ${status} ${text}`)
+    const page = json as { readonly keys: readonly unknown[]; readonly next: string | null }
+    found += page.keys.length
+    next = page.next
+  } while (next !== null)
+  const last = times.at(-1) ?? Number.NaN
+  times.sort((one, other) => one - other)
+  process.stdout.write(
+    `${title.padEnd(40)}${found} keys on ${times.length} pages: p50 ${percentile(times, 0.5)}, p99 ${percentile(times, 0.99)}, ` +
+      `most ${percentile(times, 1)}, the last one ${last.toFixed(2)}\n`,
+  )
+}
+
 const soon = { from: now, before: now + 30 * dayMs }
 const soonWords = { expires_after: date(soon.from), expires_before: date(soon.before) }
 const unused = { from: Number.MIN_SAFE_INTEGER, before: today - 90 }
@@ -137,6 +144,25 @@ for (const [who, owner] of [
   )
 }
 if (rounds > 0) {
+  const notRotated = { from: Number.MIN_SAFE_INTEGER, before: (today - 90) * dayMs }
+  const day = date(notRotated.before)
+  for (const [name, filter, words] of [
+    ['type', { type: 'PrivateKey' }, { type: 'PrivateKey' }],
+    ['disabled', { ...room, disabled: true }, { disabled: 'true' }],
+    ['waiting for destruction', { ...room, awaitsDestruction: true }, { awaits_destruction: 'true' }],
+    ['bound algorithm', { ...room, boundAlg: 'ES256' }, { alg: 'ES256' }],
+    ['not rotated for 90 days', { ...room, rotated: notRotated }, { rotated_before: day }],
+    ['older than 90 days', { ...room, created: notRotated }, { created_before: day }],
+  ] as const)
+    await measure(`the console: ${name}`, { owner: undefined, ...filter }, {
+      ...('type' in words ? {} : roomWords),
+      ...words,
+    } as Readonly<Record<string, string>>)
+  // A token is valid for ten minutes: no walk of 10,000 pages.
+  await measureWalk('all pages of 1000', { limit: '1000' })
+  await measureWalk('all pages: bound algorithm', { alg: 'ES256' })
+  await measureWalk('all pages: tag', { tag: 'payments' })
+  await measureWalk('all pages: unused for 90 days', { ...unusedWords, limit: '1000' })
   const counts = await measureTime(() => countByState(db))
   process.stdout.write(
     `${'how many are in each state'.padEnd(47)}${percentile(counts, 0.5).padStart(10)}${percentile(counts, 0.99).padStart(8)}\n`,

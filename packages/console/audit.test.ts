@@ -37,6 +37,34 @@ describe('the audit log in the console', { skip: missingChromium }, () => {
     await opened.assertAccessible()
   })
 
+  it('shows the newest records as they are written, and reads nothing while the page is hidden', async () => {
+    await using opened = await console.open()
+    const { page } = opened
+    await opened.logIn('_', 'admin', console.installation.password)
+    await page.clock.install()
+    await opened.goTo('auth', '/ui/audit?operation=realms.list')
+    const follow = page.getByLabel('Show the newest records')
+    await page.getByText('No record matches').or(page.getByRole('table')).waitFor()
+    let reads = 0
+    page.on('request', (request) => {
+      if (request.url().includes('/v1/audit/records')) reads += 1
+    })
+    const read = () => page.waitForResponse((response) => response.url().includes('/v1/audit/records'))
+    await Promise.all([read(), follow.check()])
+    await console.admin('auth', 'GET', '/admins/realms')
+    await Promise.all([read(), page.clock.runFor(6000)])
+    await page.getByRole('button', { name: 'realms.list' }).first().waitFor()
+    const show = (state: string) =>
+      page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+        document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
+    await show('hidden')
+    const before = reads
+    assert.ok(before >= 2)
+    await page.clock.runFor(60_000)
+    assert.equal(reads, before)
+    await Promise.all([read(), show('visible')])
+  })
+
   it('is refused to a user without the right, with the reason', async () => {
     await using opened = await console.open({ colorScheme: 'dark', width: 375 })
     await opened.logIn('_', 'bob', 'the password of bob')

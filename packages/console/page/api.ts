@@ -1,4 +1,6 @@
 import {
+  hashKey,
+  type InfiniteData,
   MutationCache,
   QueryCache,
   QueryClient,
@@ -17,6 +19,7 @@ import {
   type ReplyOf,
   type ServiceClient,
 } from '@warder/client/browser'
+import { useEffect, useMemo } from 'react'
 
 const { origin } = window.location
 
@@ -45,6 +48,23 @@ export const queryClient = new QueryClient({
   }),
   defaultOptions: { queries: { retry: false, staleTime: 10_000 } },
 })
+
+/** Loaded pages are read again one by one, so that a long list is read again as far as this. */
+const maxRefetchedPages = 10
+
+/** Forgets pages of lists beyond those. @param queryKey of one list; default: all */
+function forgetLaterPages(queryKey: readonly unknown[] = []): void {
+  queryClient.setQueriesData<InfiniteData<unknown>>(
+    { queryKey, predicate: ({ queryKey: [, , kind] }) => kind === 'pages' },
+    (data) =>
+      data === undefined || data.pages.length <= maxRefetchedPages
+        ? undefined
+        : {
+            pages: data.pages.slice(0, maxRefetchedPages),
+            pageParams: data.pageParams.slice(0, maxRefetchedPages),
+          },
+  )
+}
 
 type Table<O> = { readonly [Name in keyof O]: { readonly reply: unknown } }
 
@@ -83,8 +103,11 @@ function createOperations<O extends Table<O>>(client: ServiceClient<O>) {
       input: InputOf<O, N>,
       select: (reply: ReplyOf<O, N>) => readonly Row[],
     ) {
+      const queryKey = [name, input, 'pages']
+      const isShort = (query: { readonly state: { readonly data?: InfiniteData<unknown> | undefined } }) =>
+        (query.state.data?.pages.length ?? 0) <= maxRefetchedPages
       const pages = useInfiniteQuery({
-        queryKey: [name, input, 'pages'],
+        queryKey,
         initialPageParam: undefined as string | undefined,
         queryFn: async ({ pageParam: after }) => {
           const { query, ...rest } = input as { readonly query?: Readonly<Record<string, string>> }
@@ -93,8 +116,16 @@ function createOperations<O extends Table<O>>(client: ServiceClient<O>) {
           return { rows: select(rows as ReplyOf<O, N>), next: next ?? inside ?? undefined }
         },
         getNextPageParam: ({ next }) => next,
+        refetchOnWindowFocus: isShort,
+        refetchOnReconnect: isShort,
+        // It compares all rows with those before, for each page.
+        structuralSharing: false,
       })
-      return { ...pages, rows: pages.data?.pages.flatMap(({ rows }) => rows) }
+      const hash = hashKey(queryKey)
+      // biome-ignore lint/correctness/useExhaustiveDependencies: the hash is that of the key
+      useEffect(() => () => forgetLaterPages(queryKey), [hash])
+      const rows = useMemo(() => pages.data?.pages.flatMap((page) => page.rows), [pages.data])
+      return { ...pages, rows }
     },
     /** Changes by an operation; what the page shows is read again afterwards. */
     useAct<N extends Name>(name: N) {
@@ -103,7 +134,10 @@ function createOperations<O extends Table<O>>(client: ServiceClient<O>) {
         // Passwords and secrets that are shown once are not kept after the room is left.
         gcTime: 0,
         mutationFn: async (input: InputOf<O, N>) => (await call(name, input)) as ReplyOf<O, N>,
-        onSuccess: () => queryClient.invalidateQueries(),
+        onSuccess: () => {
+          forgetLaterPages()
+          return queryClient.invalidateQueries()
+        },
       })
     },
   }

@@ -1681,7 +1681,7 @@ export const texts = {
       until: 'Before (RFC 3339)',
     },
     anyOutcome: 'Any',
-    follow: 'Show new records as they are written',
+    follow: 'Show the newest records as they are written',
     time: 'Time',
     operation: 'Operation',
     principal: 'Caller',

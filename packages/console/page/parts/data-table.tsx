@@ -1,5 +1,13 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useEffect, useRef } from 'react'
+import {
+  memo,
+  type ReactNode,
+  type Ref,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useSyncExternalStore,
+} from 'react'
 import { Button, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components'
 import { texts } from '../texts.ts'
 import { copyText } from './copy.tsx'
@@ -39,9 +47,25 @@ interface DataTableProps<Row> {
 }
 
 const rowHeight = 40
-const overscan = 12
+/** Estimates: cards are measured once they are drawn. */
+const cardHeight = { first: 56, line: 44 } as const
+/** Rows that are drawn above and below the visible ones. */
+const overscan = { rows: 6, cards: 2 } as const
+/** So many rows before the end the next page is loaded. */
+const loadAhead = 30
 
-/** A table of any length: only the visible rows are in the page, and the next ones are loaded at the end. */
+/** As in the rules for cards of the style sheet. */
+const narrow = window.matchMedia('(max-width: 600px)')
+function subscribeToWidth(listener: () => void): () => void {
+  narrow.addEventListener('change', listener)
+  return () => narrow.removeEventListener('change', listener)
+}
+const isNarrow = (): boolean => narrow.matches
+
+/**
+ * A table of any length: only the visible rows are in the page, and the next ones are loaded at the end. On a phone each
+ * row is a card.
+ */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const {
     caption,
@@ -56,19 +80,24 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     isLoadingMore = false,
   } = props
   const region = useRef<HTMLElement>(null)
+  const areCards = useSyncExternalStore(subscribeToWidth, isNarrow)
   const virtual = useVirtualizer({
     count: rows?.length ?? 0,
     getScrollElement: () => region.current,
-    estimateSize: () => rowHeight,
-    overscan,
+    estimateSize: () =>
+      areCards ? cardHeight.first + Math.ceil((columns.length - 1) / 2) * cardHeight.line : rowHeight,
+    overscan: areCards ? overscan.cards : overscan.rows,
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was measured is of the other form
+  useLayoutEffect(() => virtual.measure(), [virtual, areCards])
   const visible = virtual.getVirtualItems()
   const lastVisible = visible.at(-1)?.index ?? -1
-  const isAtEnd = rows !== undefined && lastVisible >= rows.length - overscan
+  const isAtEnd = rows !== undefined && lastVisible >= rows.length - loadAhead
   useEffect(() => {
     if (isAtEnd && !isLoadingMore) loadMore?.()
   }, [isAtEnd, isLoadingMore, loadMore])
-  if (rows === undefined) return <Skeleton />
+  // A page may be empty and have a next one.
+  if (rows === undefined || (rows.length === 0 && loadMore !== undefined)) return <Skeleton />
   if (rows.length === 0) return empty
   const before = visible[0]?.start ?? 0
   const after = virtual.getTotalSize() - (visible.at(-1)?.end ?? 0)
@@ -91,11 +120,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               const row = rows[index]
               return (
                 row !== undefined && (
-                  <tr key={rowKey(row) ?? key} aria-rowindex={index + 2}>
-                    {columns.map((column) => (
-                      <td key={column.title}>{column.cell?.(row) ?? formatValue(column.value(row))}</td>
-                    ))}
-                  </tr>
+                  <TableRow
+                    key={rowKey(row) ?? key}
+                    {...{ columns, row, index }}
+                    measure={areCards ? virtual.measureElement : undefined}
+                  />
                 )
               )
             })}
@@ -119,8 +148,28 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 }
 
 const formatValue = (value: CellValue): ReactNode => (
-  <bdi>{Array.isArray(value) ? value.join(', ') : String(value ?? '–')}</bdi>
+  <bdi>{(Array.isArray(value) ? value.join(', ') : String(value ?? '')) || '–'}</bdi>
 )
+
+interface TableRowProps<Row> {
+  readonly columns: readonly Column<Row>[]
+  readonly row: Row
+  readonly index: number
+  readonly measure: Ref<HTMLTableRowElement> | undefined
+}
+
+/** Drawn once, although the table is drawn for each step of scrolling. */
+const TableRow = memo(function TableRow<Row>({ columns, row, index, measure }: TableRowProps<Row>) {
+  return (
+    <tr ref={measure} data-index={index} aria-rowindex={index + 2}>
+      {columns.map((column) => (
+        <td key={column.title} data-label={column.title}>
+          {column.cell?.(row) ?? formatValue(column.value(row))}
+        </td>
+      ))}
+    </tr>
+  )
+}) as <Row>(props: TableRowProps<Row>) => ReactNode
 
 /** Stands for rows that are not drawn. */
 function Spacer({ height, columns }: { readonly height: number; readonly columns: number }) {

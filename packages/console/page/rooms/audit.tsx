@@ -1,5 +1,5 @@
-import type { Reply } from '@warder/client/browser'
-import { useEffect, useState } from 'react'
+import type { Input, Reply } from '@warder/client/browser'
+import { useMemo, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { kms } from '../api.ts'
 import { RoomHeader } from '../frame/room-header.tsx'
@@ -21,6 +21,7 @@ import './audit.css'
 
 const words = texts.audit
 type AuditRecord = Reply<'audit.records'>['records'][number]
+type Query = NonNullable<Input<'audit.records'>['query']>
 type Node = Reply<'audit.verify'>['nodes'][number]
 
 // Both services declare the same operations for their logs, so that the client of one serves both.
@@ -56,20 +57,17 @@ function readFilter(query: URLSearchParams): Filter {
 export function Room({ query }: RoomProps) {
   const filter = readFilter(query)
   const service = useInfo().data?.service
-  const { rows, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = api.usePages(
-    'audit.records',
-    {
-      query: filter as NonNullable<Parameters<typeof api.usePages<'audit.records', AuditRecord>>[1]['query']>,
-    },
-    ({ records }) => records,
-  )
+  const pages = api.usePages('audit.records', { query: filter as Query }, ({ records }) => records)
   const [isFollowed, setIsFollowed] = useState(false)
+  // The newest page alone, and only while the page is visible.
+  const newest = api.useOperation(
+    'audit.records',
+    { query: filter as Query },
+    { enabled: isFollowed, refetchInterval: tailMs },
+  )
+  const error = isFollowed ? newest.error : pages.error
   const [opened, setOpened] = useState<AuditRecord>()
-  useEffect(() => {
-    if (!isFollowed) return
-    const timer = setInterval(() => void refetch(), tailMs)
-    return () => clearInterval(timer)
-  }, [isFollowed, refetch])
+  const columns = useMemo(() => listColumns(setOpened), [])
   const options = Object.fromEntries(
     Object.entries(filter).map(([name, value]) => [filters[name as keyof typeof filters], value]),
   )
@@ -90,17 +88,17 @@ export function Room({ query }: RoomProps) {
         />{' '}
         {words.follow}
       </label>
-      {error !== null && <Failure error={error} retry={() => void refetch()} />}
+      {error !== null && <Failure error={error} retry={() => void (isFollowed ? newest : pages).refetch()} />}
       {error === null && (
         <DataTable
           caption={words.caption}
-          columns={listColumns(setOpened)}
-          rows={rows}
+          columns={columns}
+          rows={isFollowed ? newest.data?.records : pages.rows}
           rowKey={({ hash }) => hash}
           command={command}
           empty={<Empty title={words.nothingFound}>{words.nothingFoundHelp}</Empty>}
-          loadMore={hasNextPage ? () => void fetchNextPage() : undefined}
-          isLoadingMore={isFetchingNextPage}
+          loadMore={!isFollowed && pages.hasNextPage ? () => void pages.fetchNextPage() : undefined}
+          isLoadingMore={pages.isFetchingNextPage}
         />
       )}
       <h2>{words.export}</h2>
