@@ -3,6 +3,7 @@ import { unixSeconds } from '@warder/base'
 import {
   type AuditSearchConfig,
   createAuditSearch,
+  createHealthReader,
   createLocalAuthorityReader,
   createReceivers,
   nodeProofHeader,
@@ -29,6 +30,7 @@ import {
   type SpKeys,
 } from './methods/saml/sp-keys.ts'
 import { createVerification } from './methods/saml/verification.ts'
+import { authMigrations } from './migrations.ts'
 import { authNotices, getNotices } from './notices.ts'
 import { type AuthServices, authOperations } from './operations.ts'
 import { nameIsCertain } from './realm-rules.ts'
@@ -126,6 +128,10 @@ export async function build(
   await registerIssuer(db, issuer, now())
   const failures = createFailureCounter(db, await openThrottleKey(db, seal))
   const samlVerification = createVerification()
+  const auditSearch = createAuditSearch(
+    { ...environment, config: config as AuthConfig & AuditSearchConfig },
+    'auth',
+  )
   const services: AuthServices = {
     db,
     seal,
@@ -161,10 +167,12 @@ export async function build(
     notices: getNotices(environment),
     localAuthority: createLocalAuthorityReader(environment),
     receivers: createReceivers('auth', authNotices, environment),
-    auditSearch: createAuditSearch(
-      { ...environment, config: config as AuthConfig & AuditSearchConfig },
-      'auth',
-    ),
+    auditSearch,
+    healthDetails: createHealthReader(environment, {
+      name: 'auth',
+      migrations: authMigrations,
+      auditSearch,
+    }),
     log,
     attempts: createAttempts(failures, now, countWorkers(config)),
     codeAttempts: createAttempts(failures, now, countWorkers(config)),

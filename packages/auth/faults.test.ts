@@ -114,6 +114,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'audit.records': () => asSuper('GET', '/v1/audit/records'),
     'audit.export': () => asSuper('GET', '/v1/audit/export'),
     'audit.verify': () => asSuper('GET', '/v1/audit/verify'),
+    'health.details': () => asSuper('GET', '/v1/health/details'),
     'audit.node': () =>
       auth.call('POST', '/v1/audit/node', {
         json: { type: 'verify' },

@@ -6,6 +6,8 @@ import {
   type AuditReaderServices,
   auditOperations,
   authorityOperation,
+  type HealthDetailsServices,
+  healthDetailsOperation,
   type LocalAuthorityReader,
   type NoticeReceiver,
 } from '@warder/runtime'
@@ -50,7 +52,8 @@ export interface AuthServices
     Omit<MachineServices, 'providers'>,
     CertifyServices,
     RevocationServices,
-    AuditReaderServices {
+    AuditReaderServices,
+    HealthDetailsServices {
   readonly config: AuthConfig
   readonly clock: Clock
   readonly outbound: Outbound
@@ -228,6 +231,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...tokenOperations,
   // The log has records of all realms.
   ...auditOperations<AuthServices>(superAdmin, superAdmin),
+  healthDetailsOperation<AuthServices>(superAdmin),
 ]
 
 /** Every endpoint of the service. The runtime provides health and documentation. */

@@ -864,6 +864,135 @@ export interface Operations {
       readonly page: string | null
     }
   }
+  /** Nodes, certificates, backups, disks, database and settings of the service, for administrators */
+  readonly 'health.details': {
+    readonly query?: {
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly service: string
+      readonly version: string
+      /** The node that answers: what follows is about it, if nothing else is said. */
+      readonly node: string
+      readonly started_at: string
+      /** A result is reused for some seconds. */
+      readonly checked_at: string
+      /** What is wrong, with the way out. Empty: nothing. */
+      readonly problems: readonly {
+        /** The member of the reply. */
+        readonly about: 'parts' | 'nodes' | 'certificates' | 'backups' | 'disks' | 'database' | 'audit' | 'root_key'
+        /** danger: something fails now, or soon. */
+        readonly level: 'warning' | 'danger'
+        readonly problem: string
+        readonly remedy: string
+        /** Words of a command that helps. */
+        readonly command?: readonly string[]
+      }[]
+      /** As in `GET /health`. */
+      readonly parts: {
+        readonly database: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+        readonly audit?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+        readonly auth_feed?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+        readonly restore?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+        readonly root_key?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+        readonly hsm?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+      }
+      /** Nodes that were started with this database, and not forgotten. */
+      readonly nodes: readonly {
+        readonly node: string
+        readonly answered: boolean
+        /** Why it did not answer. */
+        readonly reason?: string
+        /** Number of the last record of its audit log. */
+        readonly records?: number
+        readonly problems: readonly string[]
+      }[]
+      /** Those in force; intermediates are left out. */
+      readonly certificates: readonly {
+        /** HTTPS; the listener beside it; authorities of client certificates, also those of clouds. */
+        readonly use: 'https' | 'socket' | 'client_authority'
+        readonly subject: string
+        readonly issuer: string
+        /** subjectAltName */
+        readonly names?: string
+        readonly not_after: string
+        readonly sha256: string
+      }[]
+      readonly backups: {
+        readonly last_backup_at: string | null
+        readonly last_drill_at: string | null
+      }
+      readonly disks: readonly {
+        /** Home, audit log or database on this disk. */
+        readonly path: string
+        readonly free_bytes: number
+        readonly total_bytes: number
+      }[]
+      readonly database: {
+        /** sqlite or postgresql */
+        readonly engine: string
+        readonly version: string
+        /** Path of the file, or hosts and name; without user and password. */
+        readonly location: string
+        /** SQLite: size of the file. */
+        readonly bytes?: number
+        readonly migrations: readonly {
+          readonly component: string
+          readonly done: number
+          readonly pending: number
+          /** Carried out by a newer version of the program. */
+          readonly newer: number
+        }[]
+        readonly problems: readonly string[]
+      }
+      readonly audit: {
+        readonly enabled: boolean
+        readonly failure_mode: string
+        readonly encrypted: boolean
+      }
+      readonly root_key: {
+        /** `root_key_source` */
+        readonly source: string
+        /** false: a restart could not open the database with it. */
+        readonly usable: boolean
+        /** false: a sealed service answers `GET /health` alone. */
+        readonly sealed: boolean
+      }
+      /** Settings with another value than their default. */
+      readonly settings: readonly {
+        readonly name: string
+        /** `file`, `environment` or `flag` */
+        readonly from: string
+        /** Absent for secrets. Users, passwords and queries in addresses are replaced by … */
+        readonly value?: unknown
+      }[]
+    }
+  }
   /** Issuers of session tokens: of every node that shares the signing keys */
   readonly 'issuers.session': {
     readonly reply: {
@@ -2252,6 +2381,7 @@ export const routes = {
   'handover.give': { method: 'POST', path: '/account/handover' },
   'handover.request': { method: 'POST', path: '/handover' },
   'handover.request_program': { method: 'POST', path: '/handover/program' },
+  'health.details': { method: 'GET', path: '/v1/health/details' },
   'issuers.session': { method: 'GET', path: '/.well-known/session-issuers' },
   'jwks.certificate': { method: 'GET', path: '/.well-known/certificate-jwks.json' },
   'jwks.session': { method: 'GET', path: '/.well-known/jwks.json' },

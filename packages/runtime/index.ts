@@ -3,6 +3,12 @@ export { nodeProofHeader } from './lifecycle/audit-nodes.ts'
 export { type AuditReaderServices, auditOperations } from './lifecycle/audit-operations.ts'
 export { type AuditSearchConfig, createAuditSearch } from './lifecycle/audit-search.ts'
 export { createFairQueue, type QueueOwner } from './lifecycle/fair-queue.ts'
+export {
+  createHealthReader,
+  type HealthDetailsServices,
+  type HealthReader,
+  healthDetailsOperation,
+} from './lifecycle/health-details.ts'
 export { readableDatabase } from './lifecycle/health-parts.ts'
 export { sharedRateSlots } from './lifecycle/launch.ts'
 export {

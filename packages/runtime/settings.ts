@@ -1,3 +1,4 @@
+export { listChangedSettings } from './config/changed-settings.ts'
 export { formatDefaultToml, formatSettingsHelp, formatSettingsToml } from './config/documents.ts'
 export type { ForeignSettings } from './config/foreign-settings.ts'
 export {

@@ -3,7 +3,9 @@ export { type SweptConnection, startIdleSweep } from './http/connections.ts'
 export { documentationOperations } from './http/documentation.ts'
 export { mergeAuditFields } from './http/exchange.ts'
 export {
+  createHealthCheck,
   databaseDown,
+  Health,
   type HealthPart,
   healthOperation,
   toSealedHealth,

@@ -85,7 +85,7 @@ export { lockForRestore, openPostgres, openPostgresSnapshot } from './sql/open-d
 export type { PostgresOptions } from './sql/postgres.ts'
 export { change, insertInto, query, queryOfText, readOne } from './sql/query.ts'
 export { findRestored, forgetRestored, insertRestored } from './sql/restored-store.ts'
-export { findUnsafeSettings, readConnectionLimit } from './sql/server-settings-store.ts'
+export { findUnsafeSettings, readConnectionLimit, readEngineVersion } from './sql/server-settings-store.ts'
 export { openSqlite } from './sql/sqlite.ts'
 export { openTemporaryDatabase, type TemporaryDatabase } from './sql/sqlite-connection.ts'
 export { getDatabaseBytes } from './sql/sqlite-files.ts'

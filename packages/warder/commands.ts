@@ -27,6 +27,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./health/command.ts')).health,
   },
   {
+    name: 'status',
+    summary: 'Show nodes, certificates, backups, disks, databases and changed settings',
+    load: async () => (await import('./status/command.ts')).status,
+  },
+  {
     name: 'unseal',
     summary: 'Enter your share of the root key at services that are sealed',
     load: async () => (await import('./unseal/command.ts')).unseal,

@@ -14,7 +14,7 @@ import {
   stateAt,
   tagGrantsOn,
 } from '@warder/keys'
-import { auditOperations } from '@warder/runtime'
+import { auditOperations, healthDetailsOperation } from '@warder/runtime'
 import { type Access, get, type Operation, pageReply } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
@@ -188,6 +188,8 @@ const auditAccess: Access<RestServices> = {
       throw failure('forbidden')
   },
 }
+
+export const healthDetails = healthDetailsOperation<RestServices>(governor)
 
 export const auditReading = auditOperations<RestServices>(auditAccess, governor)
 

@@ -3,7 +3,7 @@ import { afterCountingUse, keyRight, requireKeyUse } from '@warder/keys'
 import { type Operation, post } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { getStructure } from './abe-structure.ts'
-import { accessQueries, auditReading } from './access-queries.ts'
+import { accessQueries, auditReading, healthDetails } from './access-queries.ts'
 import { aliasOperations } from './aliases.ts'
 import { awsAccessKeyOperations } from './aws-access-keys.ts'
 import { batchOperation } from './batch.ts'
@@ -131,6 +131,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     ...transferOperations,
     ...accessQueries,
     ...auditReading,
+    healthDetails,
     ...externalStoreOperations,
     ...awsAccessKeyOperations,
     ...uiOperations,

@@ -12,7 +12,12 @@ import type {
   PastRights,
   RotationPolicy,
 } from '@warder/keys'
-import type { AuditReaderServices, LocalAuthorityReader, Notices } from '@warder/runtime'
+import type {
+  AuditReaderServices,
+  HealthDetailsServices,
+  LocalAuthorityReader,
+  Notices,
+} from '@warder/runtime'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
 
@@ -25,7 +30,7 @@ interface HsmDescription {
 }
 
 /** Services that the operations of the REST API need. */
-export interface RestServices extends AccessServices, AuditReaderServices {
+export interface RestServices extends AccessServices, AuditReaderServices, HealthDetailsServices {
   readonly seal: Seal
   readonly clock: Clock
   /** Rotation by the settings, for keys without a schedule of their own. */

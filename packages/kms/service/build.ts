@@ -54,6 +54,7 @@ import {
 import { createPlainFetch, readOutboundAccess } from '@warder/outbound'
 import {
   createAuditSearch,
+  createHealthReader,
   createLocalAuthorityReader,
   createReceivers,
   readableDatabase,
@@ -71,6 +72,7 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { closeHsms, describeHsms, getHsms, hsmHealth } from './hsms.ts'
 import { rotationPolicy } from './key-life-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
+import { kmsMigrations } from './migrations.ts'
 import { getNotices, kmsNotices } from './notices.ts'
 import { type KmsServices, kmsOperations } from './operations.ts'
 import { revocationConfig } from './pki-settings.ts'
@@ -214,6 +216,12 @@ function createKmsServices(
     rotation: rotationPolicy(config),
     audit,
     auditSearch,
+    healthDetails: createHealthReader(environment, {
+      name: 'kms',
+      migrations: kmsMigrations,
+      auditSearch,
+      parts: createHealth(environment, ended, restoreGate),
+    }),
     pastRights: new PastRights({ db, search: auditSearch, now: () => clock.now() }),
     keys,
     restoreGate,

@@ -5,6 +5,7 @@ import { describeWriteError } from '@warder/base'
 import type { OutboundSettings } from '@warder/outbound'
 import type { LocalCertificate, Pkcs12Settings } from '@warder/server'
 import type { RootKey, RootKeyProvider, SharedRootKey } from '@warder/storage'
+import type { ChangedSetting } from '../config/changed-settings.ts'
 import type { FipsConfig } from '../fips/provider.ts'
 
 /** The common settings that the runtime itself reads (see `foundationSettings`). */
@@ -70,6 +71,8 @@ export interface ServiceLaunch {
   readonly module: string
   readonly exportName: string
   readonly config: RuntimeConfig & Readonly<Record<string, unknown>>
+  /** Those of `config` that are not the default, for reports. */
+  readonly changedSettings?: readonly ChangedSetting[]
   readonly home: string
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>

@@ -14,11 +14,12 @@ import type {
   Tracer,
 } from '@warder/server'
 import type { Database, Migration, RestoredBackup, Seal } from '@warder/storage'
+import type { ChangedSetting } from '../config/changed-settings.ts'
 import type { NoticeConfig } from '../config/notice-settings.ts'
 import type { SettingsTable } from '../config/setting.ts'
 import type { NoticeDefinition } from '../notices/notices.ts'
 import type { ServiceLaunch } from './launch.ts'
-import type { TlsMaterial } from './messages.ts'
+import type { TlsMaterial, TlsMaterials } from './messages.ts'
 
 /** Everything that the runtime provides to a service, in the primary and again in each worker. */
 export interface ServiceEnvironment<Config> {
@@ -39,6 +40,8 @@ export interface ServiceEnvironment<Config> {
   readonly node: string
   /** Parts that `/health` checks. Set in workers. */
   readonly health?: readonly HealthPart[] | undefined
+  /** For reports. Known in workers. */
+  readonly inForce?: InForce | undefined
   /** Sent only to services of this installation, which then trust the forwarded client address. */
   readonly peerSecret?: Secret | undefined
   /** Token buckets that the workers share, `sharedRateSlots` of them, for rate limits of the service's own. Known in workers. */
@@ -47,6 +50,14 @@ export interface ServiceEnvironment<Config> {
   readonly shared?: MessagePort | undefined
   /** Known in `prepare` of the first start after a restore, until one has come to its end. */
   readonly restored?: RestoredBackup | undefined
+}
+
+/** What a worker serves with. */
+interface InForce {
+  readonly settings: readonly ChangedSetting[]
+  certificates(): TlsMaterials
+  /** false: a restart could not open the database with the root key. */
+  isRootKeyUsable(): boolean
 }
 
 export interface PeriodicWork<Config> {

@@ -112,6 +112,7 @@ async function openEnvironment(service: string): Promise<Opened> {
   const commits = config.audit_failure_mode === 'reject' ? createPreparedCommits(db) : undefined
   const audit: AuditTrail & { close?(): void } =
     start.audit === undefined ? noAudit : createAuditClient(start.audit, config.audit_failure_mode, commits)
+  const rootKeyState = new Int32Array(start.rootKeyState)
   const isLocal = localRootKeySources.some((source) => source === config.root_key_source)
   const rootKeyParts = isLocal ? [] : [rootKeySourcePart(config.root_key_source, start.rootKeyState)]
   const environment: ServiceEnvironment<unknown> = {
@@ -128,6 +129,11 @@ async function openEnvironment(service: string): Promise<Opened> {
     clock,
     node: start.node,
     health: [...createHealthParts(db, audit, clock), ...rootKeyParts],
+    inForce: {
+      settings: launch.changedSettings ?? [],
+      certificates: () => tls.current(),
+      isRootKeyUsable: () => Atomics.load(rootKeyState, 0) === 1,
+    },
     peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
     rateMemory: start.rateMemory,
     shared: start.shared,

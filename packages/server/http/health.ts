@@ -7,7 +7,7 @@ import type { UnsealProgress } from './unseal.ts'
 
 const State = Type.Union([Type.Literal('UP'), Type.Literal('DOWN')])
 const Part = Type.Object({ name: Type.String(), status: State, message: Type.Optional(Type.String()) })
-const Health = Type.Object({
+export const Health = Type.Object({
   status: State,
   latency_ms: Type.Number(),
   dependencies: Type.Object({
@@ -54,12 +54,8 @@ export interface HealthOptions {
 
 type PartState = Static<typeof Part>
 
-/**
- * `GET /health`: 200 when every required part works, else 503 with the part that does not. Parts are checked on request,
- * at most once in `everyMs`, and with one probe of a part at a time. The reason goes to the log; unauthenticated callers
- * receive one fixed sentence.
- */
-export function healthOperation<Services>(options: HealthOptions): Operation<Services> {
+/** Parts are checked on request, at most once in `everyMs`, and with one probe of a part at a time. */
+export function createHealthCheck(options: HealthOptions): (log: Logger) => Promise<Static<typeof Health>> {
   const { clock, everyMs = 1000 } = options
   const probes = options.parts.map((part) => createProbe(part, options.timeoutMs ?? 2000))
   let known: { readonly at: number; readonly health: Static<typeof Health> } | undefined
@@ -81,7 +77,21 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
     known = { at, health }
     return health
   }
+  return async (log) => {
+    if (known !== undefined && clock.monotonic() - known.at < everyMs) return known.health
+    underWay ??= probeAll(log).finally(() => {
+      underWay = undefined
+    })
+    return underWay
+  }
+}
 
+/**
+ * `GET /health`: 200 when every required part works, else 503 with the part that does not. The reason goes to the log;
+ * unauthenticated callers receive one fixed sentence.
+ */
+export function healthOperation<Services>(options: HealthOptions): Operation<Services> {
+  const check = createHealthCheck(options)
   return defineOperation<Services>()({
     name: 'health',
     reach: ['reveal public'],
@@ -94,13 +104,7 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
     errors: { 503: 'A part of the service is down.' },
     audited: false,
     async act(_input, { log }) {
-      if (known === undefined || clock.monotonic() - known.at >= everyMs) {
-        underWay ??= probeAll(log).finally(() => {
-          underWay = undefined
-        })
-        await underWay
-      }
-      const { health } = known ?? { health: await probeAll(log) }
+      const health = await check(log)
       return health.status === 'UP' ? health : rawReply({ status: 503, json: health })
     },
   })

@@ -7,6 +7,8 @@ export const effects = {
   'reveal existence': 'That an object exists, and its identifier.',
   'reveal attributes': 'Attributes, state, links, tags, versions, schedules and uses.',
   'reveal grants': 'Which principals have which rights.',
+  'reveal installation':
+    'Nodes, certificates, backups, disks, databases and settings of the services, without secrets.',
   'reveal records': 'Records of the audit log, with the identifiers of objects and principals in them.',
   'reveal public': 'Intentionally public data: public keys, certificates, CRLs, versions of the service.',
   'reveal validity': 'Whether a signature, a MAC or a certificate is valid, or a guessed value is right.',

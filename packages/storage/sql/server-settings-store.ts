@@ -39,3 +39,13 @@ export async function readConnectionLimit(db: Database): Promise<number | undefi
   if (db.dialect === 'sqlite') return undefined
   return (await db.get(room, []))?.most ?? undefined
 }
+
+const sqliteVersion = query<[], { readonly version: string }>('SELECT sqlite_version() AS version')
+const postgresVersion = query<[], { readonly version: string }>(
+  "SELECT current_setting('server_version') AS version",
+)
+
+/** Version of SQLite, or of the PostgreSQL server. */
+export async function readEngineVersion(db: Database): Promise<string> {
+  return (await db.get(db.dialect === 'sqlite' ? sqliteVersion : postgresVersion, []))?.version ?? ''
+}

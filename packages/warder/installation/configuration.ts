@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { ServiceName } from '@warder/command-line/endpoints'
 import { createRootKeyProvider } from '@warder/root-key-providers'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/runtime/launch'
-import { type LoadedConfig, loadConfig } from '@warder/runtime/settings'
+import { type LoadedConfig, listChangedSettings, loadConfig } from '@warder/runtime/settings'
 import type { LocalCertificate } from '@warder/server'
 import { version } from '../version.ts'
 import { getForeignSettings, getSettings, serviceModules } from './services.ts'
@@ -37,9 +37,10 @@ export function configure(
   env: Readonly<Record<string, string | undefined>>,
   firstFile?: string,
 ): ServiceConfiguration {
+  const table = getSettings(name)
   const loaded = loadConfig({
     service: name,
-    table: getSettings(name),
+    table,
     file: join(home, `${name}.toml`),
     firstFile,
     env,
@@ -53,8 +54,9 @@ export function configure(
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
   const rootKeyProvider = createRootKeyProvider
+  const changedSettings = listChangedSettings(table, loaded)
   const given = { config, home, version, env, localCertificates, rootKeyProvider, collectShares }
-  return { launch: { ...serviceModules[name], ...given }, loaded }
+  return { launch: { ...serviceModules[name], ...given, changedSettings }, loaded }
 }
 
 /**

@@ -327,6 +327,7 @@ test('verbs of administration', async () => {
   await run('context use', ['local'], remembered)
   await run('context delete', ['here', '--force'], remembered)
   await run('health')
+  for (const service of ['auth', 'kms']) await run(`status ${service}`)
   await run('unseal')
   await run('try')
   for (const name of ['kms', 'auth']) await run('config print', [name])

@@ -13,6 +13,7 @@ import { keysParts } from '../keys/command.ts'
 import { notifyParts } from '../notify/command.ts'
 import { officersParts } from '../officers/command.ts'
 import { pkiParts } from '../pki/command.ts'
+import { statusParts } from '../status/command.ts'
 import { type Installation, runWarder, startSharedInstallation } from './installation.ts'
 
 /** Outcome of a run of the command. */
@@ -49,6 +50,7 @@ const parts = {
   notify: notifyParts,
   officers: officersParts,
   pki: pkiParts,
+  status: statusParts,
 }
 
 /** Runs `warder WORDS…` in this process, over HTTPS, with or without a user at the terminal. */

@@ -10,6 +10,8 @@ import { kmsOperations } from '../../service/operations.ts'
 const own: ReadonlySet<string> = new Set([
   'reveal existence',
   'reveal public',
+  // Of administrators.
+  'reveal installation',
   'make object',
   'make session',
   'make credential',

@@ -49,6 +49,7 @@ export async function walkRealms(walked: Walked, issuer: TokenIssuer): Promise<v
   await admin.get('/admins/userpass')
   await admin.del('/v1/audit/nodes/retired')
   for (const path of ['records', 'export', 'verify']) await admin.get(`/v1/audit/${path}`)
+  await admin.get('/v1/health/details')
   await wire('auth').post('/v1/audit/node', { type: 'verify' })
   await admin.get(`${users}/ann`)
   await admin.put(`${users}/ann`, { roles: ['clerk'] })
