@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { failure } from '@warder/base'
+import { Failure, failure } from '@warder/base'
 import { type Database, GuardFailed, retryOnGuard, type Seal } from '@warder/storage'
 import { unwrapMaterial } from '../hsm/wrapped-material.ts'
 import { findWrappingKeyFor, wrapForRow } from './hsm-wrapping.ts'
@@ -37,7 +37,7 @@ export async function rewrapObject(services: RewrapServices, id: ObjectId, now: 
       const wrapped = await wrapForRow({ ...services, now }, object, readTags, found.material)
       if (wrapped !== undefined) {
         const row = { object: id, wrappingKey: wrapped.wrappingKey }
-        await requireSame(await unwrapMaterial(keys.hsms, row, wrapped.material), found.material)
+        await requireUnwraps(keys.hsms, row, wrapped.material, found.material)
       }
       const clear = { material: found.material, wrappingKey: undefined }
       await db.commit(wrappingChanges(db, seal, object, wrapped ?? clear))
@@ -48,8 +48,29 @@ export async function rewrapObject(services: RewrapServices, id: ObjectId, now: 
   })
 }
 
-async function requireSame(unwrapped: Uint8Array, material: Uint8Array): Promise<void> {
+/** @throws failure('crypto_failure') if the HSM returned garbage when it wrapped, or returns it now */
+async function requireUnwraps(
+  hsms: RewrapServices['keys']['hsms'],
+  row: { readonly object: string; readonly wrappingKey: string },
+  wrapped: Uint8Array,
+  material: Uint8Array,
+): Promise<void> {
+  const refused = (cause?: unknown) =>
+    failure(
+      'crypto_failure',
+      `The HSM did not unwrap what it wrapped with ${row.wrappingKey}: nothing was changed.`,
+      {
+        cause,
+      },
+    )
+  let unwrapped: Uint8Array
+  try {
+    unwrapped = await unwrapMaterial(hsms, row, wrapped)
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'crypto_failure') throw refused(error)
+    throw error
+  }
   const isSame = unwrapped.length === material.length && timingSafeEqual(unwrapped, material)
   unwrapped.fill(0)
-  if (!isSame) throw failure('crypto_failure', 'The HSM did not unwrap what it wrapped.')
+  if (!isSame) throw refused()
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,7 +9,14 @@ import { countWrappedObjects, findObject, type ObjectId, removeDueHsmKeys } from
 import { removalChanges } from '@warder/keys/testing'
 import { Enumeration, encodeTtlv, enumeration, structure, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { aesAttributes, kmipClient, objectType, uid } from '@warder/kmip-server/testing'
-import { createProcessToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
+import {
+  buildFaulty,
+  createProcessToken,
+  missingFaulty,
+  missingSofthsm,
+  missingTools,
+} from '@warder/pkcs11/testing'
+import { createMetrics } from '@warder/runtime'
 import { change, query } from '@warder/storage'
 import { hsmSettings, readHsms, readWrapping } from '../service/hsm-settings.ts'
 import { describeRules, isWrappingDue, rewrapMaterial } from '../service/hsm-wrapping.ts'
@@ -274,6 +282,66 @@ test('another key of the same label and CKA_ID does not unwrap, and nothing is l
   await alone[Symbol.asyncDispose]()
   assert.deepEqual((await readRow(kms, kid)).material, before.material)
   await requireDecrypts(kms, sealed)
+})
+
+test('an object that the HSM does not unwrap after wrapping it keeps its material, and is counted', {
+  skip: skip || missingFaulty,
+}, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'warder-faulty-'))
+  const [library, pinFile, faultFile] = [buildFaulty(folder), join(folder, 'pin'), join(folder, 'fault')]
+  writeFileSync(pinFile, 'good', { mode: 0o600 })
+  Object.assign(process.env, { FAULT_FILE: faultFile, LOGIN_LOG: join(folder, 'logins') })
+  t.after(() => {
+    for (const name of ['FAULT_FILE', 'LOGIN_LOG']) delete process.env[name]
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const setFault = (fault: string): void => writeFileSync(faultFile, fault)
+  const faulty = { name: 'faulty', library, token_label: 'faulty', pin_file: pinFile, admins: ['alice'] }
+  const both = { hsm: [...hsm, JSON.stringify({ ...faulty, sessions: 1 })] }
+  await using plain = await startPlain('kek11', { config: both })
+  setFault('attributes')
+  const registered = await plain
+    .user('alice')
+    .post('/v1/crypto/hsms/faulty/keys', { label: 'k', class: 'secret', alg: 'A256GCM' })
+  assert.equal(registered.json?.kid, 'hsm::faulty::k', registered.text)
+  setFault('')
+  await using kms = await restart(plain, { ...both, key_encryption_key: 'hsm::main::kek11' })
+  const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const sealed = await encrypt(kms, kid)
+  const before = await readRow(kms, kid)
+  assert.equal(before.key, 'hsm::main::kek11')
+
+  const metrics = createMetrics()
+  await using moved = await startKms({
+    ...{ db: plain.environment.db, seal: plain.environment.seal, node: 'moved', metrics },
+    config: { ...both, key_encryption_key: 'hsm::faulty::k' },
+  })
+  const status = async () => (await moved.user('alice').get('/v1/crypto/hsms/faulty/wrapping')).json
+  const again = () => moved.user('alice').post('/v1/crypto/hsms/faulty/wrapping', {})
+  for (const [index, fault] of ['garbage data', 'short data'].entries()) {
+    setFault(fault)
+    if (index > 0) await again()
+    await rewrapMaterial(moved.environment)
+    assert.deepEqual((await status()).check.failed, 1)
+    assert.deepEqual(await readRow(kms, kid), before)
+  }
+  assert.match(await metrics.exposition(), /^\w*objects_hsm_rewraps_failed_total 2$/m)
+  const lines = moved.log.filter((line) => line.includes('could not be wrapped as the settings require'))
+  assert.equal(lines.length, 2)
+  assert.match(
+    lines[0] ?? '',
+    /The HSM did not unwrap what it wrapped with hsm::faulty::k: nothing was changed/,
+  )
+  await requireDecrypts(moved, sealed)
+  setFault('garbage length')
+  await again()
+  await assert.rejects(rewrapMaterial(moved.environment), { kind: 'hsm_unavailable' })
+  assert.deepEqual(await readRow(kms, kid), before)
+  setFault('')
+  await rewrapMaterial(moved.environment)
+  assert.equal((await readRow(kms, kid)).key, 'hsm::faulty::k')
+  await using last = await restart(plain, both, 'last')
+  await requireDecrypts(last, sealed)
 })
 
 test('without the HSM the keys that it wraps answer 503 with its name, all others work, and it may come back', {

@@ -65,6 +65,7 @@ function createRewraps(environment: Environment): Rewraps {
         if (error instanceof GuardFailed) return 'failed'
         if (!(error instanceof Failure) || error.kind === 'hsm_unavailable') throw error
         const { message: reason, detail } = error
+        metrics.count('objects_hsm_rewraps_failed_total')
         log.warn(
           { object: id, reason, detail },
           'the material of an object could not be wrapped as the settings require',

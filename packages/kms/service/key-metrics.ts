@@ -16,6 +16,7 @@ export const kmsCounters: Counters = {
   kmip_connections_total: {},
   kmip_handshake_failures_total: {},
   objects_hsm_rewrapped_total: {},
+  objects_hsm_rewraps_failed_total: {},
   objects_rewrapped_total: {},
 }
 

@@ -11,7 +11,7 @@ typedef unsigned long ulong_t;
 typedef struct { ulong_t type; void *value; ulong_t length; } attribute_t;
 
 enum { OK = 0, DEVICE_ERROR = 0x30, ENCRYPTED_DATA_INVALID = 0x40, DEVICE_REMOVED = 0x32, NOT_SUPPORTED = 0x54, TYPE_INVALID = 0x12, KEY_HANDLE_INVALID = 0x60, MECHANISM_INVALID = 0x70, PIN_INCORRECT = 0xa0,
-  SESSION_HANDLE_INVALID = 0xb3, TOKEN_NOT_PRESENT = 0xe0, ALREADY_LOGGED_IN = 0x100, ALREADY_INITIALIZED = 0x191, EXTRACTABLE = 0x162 };
+  SESSION_HANDLE_INVALID = 0xb3, TOKEN_NOT_PRESENT = 0xe0, ALREADY_LOGGED_IN = 0x100, ALREADY_INITIALIZED = 0x191, LABEL = 0x3, KEY_TYPE = 0x100, VALUE_LEN = 0x161, EXTRACTABLE = 0x162 };
 
 static int initialized, logged_in, searching;
 static ulong_t last_session;
@@ -91,14 +91,17 @@ static ulong_t find(ulong_t session, ulong_t *list, ulong_t max, ulong_t *count)
 }
 static ulong_t find_final(ulong_t session) { return OK; }
 
-/* The key has no attributes; one without a value has its flags: it permits everything but that it is extracted. */
-static int has_no_value(void) { return fault("no value") || fault("no value once"); }
+/* The key has no attributes but with these faults: then it is an AES key k that permits everything but that it is extracted. */
+static int has_attributes(void) { return fault("attributes") || fault("no value") || fault("no value once"); }
 static ulong_t get_attribute(ulong_t session, ulong_t object, attribute_t *template, ulong_t count) {
   for (ulong_t at = 0; at < count; at += 1) {
     attribute_t *one = &template[at];
-    int is_flag = one->value && one->length == 1 && has_no_value();
-    if (is_flag) *(unsigned char *)one->value = one->type != EXTRACTABLE;
-    one->length = fault("garbage attribute") ? 1UL << 40 : is_flag ? 1 : ~0UL;
+    int is_number = one->type == KEY_TYPE || one->type == VALUE_LEN;
+    int is_flag = one->length == 1, is_label = one->type == LABEL;
+    ulong_t length = !has_attributes() || !one->value ? 0 : is_number ? 8 : is_flag || is_label ? 1 : 0;
+    if (length == 8) *(ulong_t *)one->value = one->type == KEY_TYPE ? 0x1f : 32;
+    if (length == 1) *(unsigned char *)one->value = is_label ? 'k' : one->type != EXTRACTABLE;
+    one->length = fault("garbage attribute") ? 1UL << 40 : length ? length : ~0UL;
   }
   return TYPE_INVALID;
 }
