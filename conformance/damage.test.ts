@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { encodeNode, Tag, type TtlvNode } from '@warder/kmip-codec'
 import { openConnection } from 'warder/testing'
 import { readCases } from './cases/test-case.ts'
-import { listServedCases } from './cases/vectors.ts'
+import { listCases } from './cases/vectors.ts'
 import { damage, numbersFrom } from './compare/damage.ts'
 import { runCase } from './run/run-case.ts'
 import { startOwnServer } from './server/own-server.ts'
 
 const transcripts = readCases(fileURLToPath(new URL('./clients/transcripts', import.meta.url)))
 /** A part of the public cases, where they are: a life cycle, attributes, ciphers, signatures. */
-const some = listServedCases(process.env).filter(({ name }) =>
+const some = listCases(process.env, { draft: false }).filter(({ name }) =>
   /^(SKLC|AX|BL|TL|OMOS)-M-|^CS-AC-M-[1-7]-|^CS-BC-M-\d-/.test(name),
 )
 const variants = 3

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Transport, transports } from 'warder/testing'
-import { casesIn, vectorsFolder, vectorsVariable } from './cases/vectors.ts'
+import { casesIn, isDraftCase, vectorsFolder, vectorsVariable } from './cases/vectors.ts'
 import { failuresText } from './report/failures.ts'
 import { conformancePage } from './report/page.ts'
 import { countResults, formatTable, type WayResults } from './report/table.ts'
@@ -61,7 +61,9 @@ export async function main(args: readonly string[], print = toTerminal): Promise
     return 2
   }
   const isGiven = values.socket !== undefined || values.url !== undefined
-  await using server = isGiven ? connectGivenServer(values) : await startOwnServer()
+  await using server = isGiven
+    ? connectGivenServer(values)
+    : await startOwnServer({ draft: cases.some(isDraftCase) })
   const all: WayResults[] = []
   for (const way of values.over as readonly Transport[]) {
     all.push({ way, results: await runCases(cases, server, way, { ownWords: values['own-words'] }) })

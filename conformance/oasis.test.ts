@@ -3,23 +3,30 @@ import { after, before, test } from 'node:test'
 import { openPostgres } from '@warder/storage'
 import { startTestPostgres } from '@warder/storage/testing'
 import { type Transport, transports } from 'warder/testing'
-import { listServedCases, vectorsVariable } from './cases/vectors.ts'
+import type { TestCase } from './cases/test-case.ts'
+import { listCases, vectorsVariable } from './cases/vectors.ts'
 import { remarkOn } from './report/table.ts'
 import { runCases } from './run/run-cases.ts'
 import { startOwnServer, type TestServer } from './server/own-server.ts'
 
-const cases = listServedCases(process.env)
-const skip = cases.length === 0 ? `the public KMIP test cases are not here (${vectorsVariable})` : false
+const cases = listCases(process.env, { draft: false })
+const draftCases = listCases(process.env, { draft: true })
+const missing = `the public KMIP test cases are not here (${vectorsVariable})`
+const skip = cases.length === 0 ? missing : false
+const skipDraft = draftCases.length === 0 ? missing : false
 
 let server: TestServer
+let draftServer: TestServer
 before(async () => {
   if (skip === false) server = await startOwnServer()
+  if (skipDraft === false) draftServer = await startOwnServer({ draft: true })
 })
 after(async () => {
   if (skip === false) await server[Symbol.asyncDispose]()
+  if (skipDraft === false) await draftServer[Symbol.asyncDispose]()
 })
 
-async function passAll(where: TestServer, way: Transport): Promise<void> {
+async function passAll(where: TestServer, way: Transport, cases: readonly TestCase[]): Promise<void> {
   const results = await runCases(cases, where, way)
   const failed = results.filter(({ outcome }) => outcome !== 'passed')
   assert.deepEqual(
@@ -30,7 +37,12 @@ async function passAll(where: TestServer, way: Transport): Promise<void> {
 }
 
 for (const way of transports) {
-  test(`Every public OASIS test case passes strictly over ${way}`, { skip }, () => passAll(server, way))
+  test(`Every public OASIS test case passes strictly over ${way}`, { skip }, () =>
+    passAll(server, way, cases),
+  )
+  test(`Every public test case of KMIP 3.0 passes strictly over ${way}`, { skip: skipDraft }, () =>
+    passAll(draftServer, way, draftCases),
+  )
 }
 
 test('Every public OASIS test case passes strictly on PostgreSQL', { skip }, async (context) => {
@@ -42,8 +54,8 @@ test('Every public OASIS test case passes strictly on PostgreSQL', { skip }, asy
   try {
     const db = await openPostgres({ url: await postgres.database() })
     {
-      await using where = await startOwnServer(db)
-      await passAll(where, 'socket')
+      await using where = await startOwnServer({ db })
+      await passAll(where, 'socket', cases)
     }
     await db.close()
   } finally {

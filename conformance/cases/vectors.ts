@@ -24,7 +24,15 @@ export function casesIn(folder: string): readonly TestCase[] {
   return readCases(folder)
 }
 
-/** The public test cases of the versions that are served; KMIP 3.0 is a draft. */
-export function listServedCases(env: Readonly<Record<string, string | undefined>>): readonly TestCase[] {
-  return casesIn(vectorsFolder(env)).filter(({ version }) => !version.startsWith('3.'))
+/** Whether the case is one of KMIP 3.0, a draft, which a server must be told to serve. */
+export function isDraftCase({ version }: TestCase): boolean {
+  return version.startsWith('3.')
+}
+
+/** The public test cases, of KMIP 3.0 or of the other versions. */
+export function listCases(
+  env: Readonly<Record<string, string | undefined>>,
+  { draft }: { readonly draft: boolean },
+): readonly TestCase[] {
+  return casesIn(vectorsFolder(env)).filter((testCase) => isDraftCase(testCase) === draft)
 }

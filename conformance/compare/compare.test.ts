@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { XmlElement } from '@warder/kmip-codec/testing'
 import { parseCase, type TestCase } from '../cases/test-case.ts'
-import { listServedCases, vectorsVariable } from '../cases/vectors.ts'
+import { listCases, vectorsVariable } from '../cases/vectors.ts'
 import { runCase, type Strictness } from '../run/run-case.ts'
 import { replay } from './replay.ts'
 
@@ -196,7 +196,7 @@ test('A file that is no test case is told, not run', async () => {
   }
 })
 
-const cases = listServedCases(process.env)
+const cases = listCases(process.env, { draft: false })
 const skip = cases.length === 0 ? `the public KMIP test cases are not here (${vectorsVariable})` : false
 
 test('Every public test case passes against its own responses, and none against a wrong status', {

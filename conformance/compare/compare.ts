@@ -136,7 +136,7 @@ function compareSequence(
   let next = 0
   for (const expected of wanted) {
     const { tag } = expected.node
-    const place = `${path}/${tagText(tag)}`
+    const place = `${path}/${tagText(tag, true)}`
     const at = found.findIndex((node, index) => index >= next && node.tag === tag)
     if (at < 0) {
       const earlier = found.some((node) => node.tag === tag)
@@ -171,7 +171,7 @@ function compareSet(
   }
   for (const expected of unmatched) {
     const { tag } = expected.node
-    const place = `${path}/${tagText(tag)}${nameIn(expected.node)}`
+    const place = `${path}/${tagText(tag, true)}${nameIn(expected.node)}`
     const nearest = [...left].find((node) => node.tag === tag && nameIn(node) === nameIn(expected.node))
     if (nearest !== undefined && !isListed(tag)) {
       left.delete(nearest)
@@ -234,7 +234,7 @@ function showExpected({ node, printed }: Expected): string {
 
 function describeUnexpected(path: string, node: TtlvNode): Difference {
   return {
-    path: `${path}/${tagText(node.tag)}${nameIn(node)}`,
+    path: `${path}/${tagText(node.tag, true)}${nameIn(node)}`,
     sentence: `is not expected (is ${show(node)})`,
   }
 }

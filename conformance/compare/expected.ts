@@ -12,7 +12,7 @@ export interface Expected {
 
 /** @throws KmipDecodeError when the test case itself cannot be read */
 export function readExpected(element: XmlElement): Expected {
-  return pair(element, nodeOfElement(withoutPlaceholders(element)))
+  return pair(element, nodeOfElement(withoutPlaceholders(element), true))
 }
 
 function pair(element: XmlElement, node: TtlvNode): Expected {

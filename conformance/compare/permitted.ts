@@ -98,6 +98,7 @@ const makers: ReadonlySet<string> = new Set([
 export function isIssuedAnew(tag: number, where: Where): boolean {
   switch (tag) {
     case Tag.AsynchronousCorrelationValue:
+    case Tag.ServerCorrelationValue:
       return true
     case Tag.CorrelationValue:
       return !where.continues

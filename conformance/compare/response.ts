@@ -213,7 +213,7 @@ function getPayload(item: TtlvNode | undefined): readonly TtlvNode[] {
 
 function* identifiersIn(item: TtlvNode | undefined): Iterable<string> {
   for (const node of getPayload(item))
-    if (identifiers.has(node.tag) && node.type === 'TextString') yield node.value
+    if (identifiers.has(node.tag) && typeof node.value === 'string') yield node.value
 }
 
 function membersIn(item: TtlvNode | undefined): ReadonlySet<number> {

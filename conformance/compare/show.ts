@@ -5,8 +5,9 @@ const maxShown = 80
 
 /** A value as people read it, cut to a line. */
 export function show(node: TtlvNode): string {
-  if (node.type === 'Structure') return `{${node.value.map((member) => tagText(member.tag)).join(', ')}}`
-  const { value } = JSON.parse(encodeJson(node)) as { readonly value: unknown }
+  if (node.type === 'Structure')
+    return `{${node.value.map((member) => tagText(member.tag, true)).join(', ')}}`
+  const { value } = JSON.parse(encodeJson(node, true)) as { readonly value: unknown }
   const text = String(value)
   return text.length > maxShown ? `${text.slice(0, maxShown)}… (${text.length} characters)` : text
 }

@@ -56,7 +56,7 @@ export async function runCase(
     let sent: TtlvNode | undefined
     try {
       const filled = bindings.fill(request, now())
-      sent = nodeOfElement(filled)
+      sent = nodeOfElement(filled, true)
       const actual = await exchange(sent)
       const exchanged = {
         request: filled,

@@ -17,14 +17,26 @@ export interface TestServer extends AsyncDisposable {
   readonly familiesAtOnce: number
 }
 
+interface OwnServerOptions {
+  readonly db?: Database
+  readonly draft?: boolean
+}
+
 const day = 24 * 60 * 60 * 1000
 
 /**
  * A key management service in this process with an empty database: HTTPS and the KMIP socket on free ports.
  * @param db another database than SQLite in a folder of its own; the caller closes it
+ * @param draft true: KMIP 3.0 is served, too. Its cases send a user and a password, which the server ignores in favour
+ *   of the client certificate.
  */
-export async function startOwnServer(db?: Database): Promise<TestServer> {
-  const kms = await startKms({ clientCertificates: true, tokens: false, ...(db !== undefined && { db }) })
+export async function startOwnServer({ db, draft = false }: OwnServerOptions = {}): Promise<TestServer> {
+  const kms = await startKms({
+    clientCertificates: true,
+    tokens: false,
+    ...(db !== undefined && { db }),
+    config: { kmip_draft_3_0: draft, kmip_ignore_header_password: draft },
+  })
   const { log, metrics, clock, home } = kms.environment
   const tls = (name: string): string => join(home, 'tls', name)
   const socket = createKmipSocket({

@@ -8,6 +8,7 @@ export {
   encodeNode,
   encodeResponse,
   findEncoding,
+  isDraftMessage,
   sniffedBytes,
   sniffVersion,
   toErrorResponse,
@@ -29,6 +30,7 @@ export {
   attributes,
   findAttribute,
 } from './tables/attributes.ts'
+export { type DraftObjectType, isDraftValue } from './tables/draft.ts'
 export { keyFormatIn } from './tables/elliptic.ts'
 export { Enumeration } from './tables/enumerations.gen.ts'
 export {
@@ -41,16 +43,19 @@ export {
   valueByName,
   valueName,
 } from './tables/enumerations.ts'
+export { linkTag, linkTypeOfTag } from './tables/links.ts'
 export { type OperationName, objectTypeIn, operationByName, operationIn } from './tables/operations.ts'
 export { messageIn, type ResultReason, reasonIn } from './tables/reasons.ts'
 export { Tag } from './tables/tags.gen.ts'
 export { type TagName, tagByName, tagName, tagText } from './tables/tags.ts'
 export {
   atLeast,
+  draftVersion,
   isLegacy,
   type KmipVersion,
   kmipVersion,
   kmipVersions,
+  listVersions,
   versionNumbers,
 } from './tables/versions.ts'
 export { decodeTtlv, frameLength } from './ttlv/decode.ts'

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { attributeByLegacyName } from './tables/attributes.ts'
+import { isDraftValue } from './tables/draft.ts'
 import {
   type EnumerationName,
   findEnumeration,
@@ -37,9 +38,10 @@ export function attributeNameAmong(siblings: readonly TtlvNode[]): string | unde
 }
 
 /** The name of an enumeration value under this tag; `0x` and 8 digits when it has none. */
-export function enumerationText(tag: number, value: number): string {
-  if (holdsTags(tag)) return tagName(value) ?? formatHex(value, 8)
+export function enumerationText(tag: number, value: number, draft = false): string {
+  if (holdsTags(tag)) return tagName(value, draft) ?? formatHex(value, 8)
   const enumeration = findEnumeration(tag)
+  if (enumeration !== undefined && !draft && isDraftValue(enumeration, value)) return formatHex(value, 8)
   return (enumeration && valueName(enumeration, value)) ?? formatHex(value, 8)
 }
 
@@ -47,21 +49,27 @@ export function enumerationText(tag: number, value: number): string {
  * The value of a name in any spelling, or of `0x` and up to 8 digits.
  * @throws KmipDecodeError `unknown_enumeration`
  */
-export function parseEnumeration(tag: number, text: string): number {
+export function parseEnumeration(tag: number, text: string, draft = false): number {
   const hex = parsePrefixed32(text)
   if (hex !== undefined) return hex
-  const value = holdsTags(tag) ? findReferencedTag(text) : findValue(findEnumeration(tag), text)
+  const value = holdsTags(tag) ? findReferencedTag(text, draft) : findValue(findEnumeration(tag), text, draft)
   if (value === undefined)
     throw new KmipDecodeError('unknown_enumeration', 'An enumeration value has an unknown name.')
   return value
 }
 
-function findReferencedTag(text: string): number | undefined {
-  return tagByName(text) ?? attributeByLegacyName(text)?.tag
+function findReferencedTag(text: string, draft: boolean): number | undefined {
+  return tagByName(text, draft) ?? attributeByLegacyName(text)?.tag
 }
 
-function findValue(enumeration: EnumerationName | undefined, text: string): number | undefined {
-  return enumeration && valueByName(enumeration, text)
+function findValue(
+  enumeration: EnumerationName | undefined,
+  text: string,
+  draft: boolean,
+): number | undefined {
+  if (enumeration === undefined) return undefined
+  const value = valueByName(enumeration, text)
+  return value !== undefined && !draft && isDraftValue(enumeration, value) ? undefined : value
 }
 
 /** The names of the bits of a mask, joined; undefined if the Integer is not a mask or a bit has no name. */

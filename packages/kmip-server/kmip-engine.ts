@@ -54,7 +54,7 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
     async answer(bytes, encoding, caller, answerOptions = {}) {
       let request: RequestMessage
       try {
-        request = decodeRequest(bytes, encoding, answerOptions)
+        request = decodeRequest(bytes, encoding, { ...answerOptions, draft: options.services.kmipDraft })
         refuseTwins(request)
       } catch (thrown) {
         if (thrown instanceof KmipDecodeError)
@@ -266,8 +266,8 @@ async function unreadable(
   caller: KmipCaller,
   { bareVersion }: KmipAnswerOptions,
 ): Promise<Uint8Array> {
-  const { audit, clock } = options.services
-  const told = toErrorResponse(error, Math.floor(clock.now() / 1000))
+  const { audit, clock, kmipDraft } = options.services
+  const told = toErrorResponse(error, Math.floor(clock.now() / 1000), kmipDraft)
   const reason = told.items[0]?.reason ?? 'InvalidMessage'
   const problem = toPublicFailure(kmipFailure(reason, error.message))
   const event = {

@@ -112,6 +112,7 @@ const rows: readonly Row[] = [
   ['Name', 'all and templates', 'client', '+'],
   ['NeverExtractable', 'all', 'server', '!'],
   ['NISTKeyType', 'keys', 'client', '+'],
+  ['ObjectClass', 'all and templates', 'server', '!'],
   ['ObjectGroup', 'all and templates', 'either', '+#'],
   ['OpaqueDataType', 'opaque', 'either', ''],
   ['OriginalCreationDate', 'all', 'either', '+'],

@@ -1,4 +1,5 @@
 import { Buffer, isUtf8 } from 'node:buffer'
+import { isDraftType } from '../tables/draft.ts'
 import { findMask, type ItemType } from '../tables/enumerations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
@@ -24,8 +25,9 @@ function scalarNode(
   type: Exclude<ItemType, 'Structure'>,
   value: unknown,
   attributeName: string | undefined,
+  draft: boolean,
 ): TtlvNode {
-  const node = scalar(tag, type, value, attributeName)
+  const node = scalar(tag, type, value, attributeName, draft)
   if (node === undefined || !fits(node))
     throw new KmipDecodeError('invalid_value', `The value is not valid for the type ${type}.`)
   return node
@@ -36,6 +38,7 @@ function scalar(
   type: Exclude<ItemType, 'Structure'>,
   value: unknown,
   attributeName: string | undefined,
+  draft: boolean,
 ): TtlvNode | undefined {
   switch (type) {
     case 'Integer': {
@@ -54,10 +57,10 @@ function scalar(
     case 'Enumeration': {
       // A mask is an Integer; `tolerances.ts` names the client that sends an Enumeration.
       if (findMask(valueTag(tag, attributeName)) !== undefined)
-        return scalar(tag, 'Integer', value, attributeName)
+        return scalar(tag, 'Integer', value, attributeName, draft)
       if (typeof value === 'number') return { tag, type, value }
       return typeof value === 'string'
-        ? { tag, type, value: parseEnumeration(valueTag(tag, attributeName), value) }
+        ? { tag, type, value: parseEnumeration(valueTag(tag, attributeName), value, draft) }
         : undefined
     }
     case 'Boolean': {
@@ -69,6 +72,9 @@ function scalar(
       return typeof value === 'string' ? { tag, type, value: parseDate(value) } : undefined
     }
     case 'TextString':
+    case 'Identifier':
+    case 'Reference':
+    case 'NameReference':
       return typeof value === 'string' ? { tag, type, value } : undefined
     case 'ByteString':
       return typeof value === 'string' ? { tag, type, value: parseHex(value) } : undefined
@@ -122,7 +128,7 @@ function readBigInteger(value: unknown): Uint8Array | undefined {
  * @throws KmipDecodeError for everything else
  */
 export function decodeJson(text: string | Uint8Array, limits: DecodeLimits = {}): TtlvNode {
-  return new JsonReader(limits).node(parseRoot(text), 1)
+  return decodeParsed(parseRoot(text), limits)
 }
 
 /**
@@ -141,6 +147,11 @@ export function parseRoot(text: string | Uint8Array): JsonNode {
     throw new KmipDecodeError('malformed_json', 'The body is not JSON.')
   }
   return shape(parsed)
+}
+
+/** Reads a JSON body that `parseRoot` has parsed. */
+export function decodeParsed(root: JsonNode, limits: DecodeLimits = {}): TtlvNode {
+  return new JsonReader(limits).node(root, 1)
 }
 
 /** Reads the members of a bare request as a structure with this tag. */
@@ -211,6 +222,9 @@ const typeByName: ReadonlyMap<string, ItemType> = new Map(
       'DateTime',
       'Interval',
       'DateTimeExtended',
+      'Identifier',
+      'Reference',
+      'NameReference',
     ] as const
   ).flatMap((type, index) => [
     [type, type],
@@ -219,25 +233,28 @@ const typeByName: ReadonlyMap<string, ItemType> = new Map(
   ]),
 )
 
-function itemType(name: string): ItemType {
+function itemType(name: string, draft: boolean): ItemType {
   const type = typeByName.get(name) ?? (name.length <= 20 ? typeByName.get(name.toLowerCase()) : undefined)
-  if (type === undefined) throw new KmipDecodeError('unknown_type', 'A node has an unknown type.')
+  if (type === undefined || (isDraftType(type) && !draft))
+    throw new KmipDecodeError('unknown_type', 'A node has an unknown type.')
   return type
 }
 
 class JsonReader {
   readonly #budget: Budget
+  readonly #draft: boolean
 
   constructor(limits: DecodeLimits) {
     this.#budget = new Budget(limits)
+    this.#draft = limits.draft ?? false
   }
 
   node(json: JsonNode, depth: number, attributeName?: string): TtlvNode {
     this.#budget.take(depth)
-    const { tag } = json
+    const tag = json.tag ?? (this.#draft ? tagByName(json.name, true) : undefined)
     if (tag === undefined) throw new KmipDecodeError('unknown_tag', 'A node has an unknown tag.')
-    const type = json.type === undefined ? 'Structure' : itemType(json.type)
-    if (type !== 'Structure') return scalarNode(tag, type, json.value, attributeName)
+    const type = json.type === undefined ? 'Structure' : itemType(json.type, this.#draft)
+    if (type !== 'Structure') return scalarNode(tag, type, json.value, attributeName, this.#draft)
     return { tag, type, value: this.#members(json.value, depth + 1) }
   }
 
@@ -246,7 +263,9 @@ class JsonReader {
     if (!Array.isArray(value))
       throw new KmipDecodeError('malformed_json', 'The value of a structure must be an array of nodes.')
     this.#budget.refuseBeyond(value.length)
-    const members = unwrapMembers(value.map(shape), shape)
+    const shapes = value.map(shape)
+    // The draft has no client that needs another form.
+    const members = this.#draft ? shapes : unwrapMembers(shapes, shape)
     const attributeName = findAttributeName(members)
     return members.map((member) => this.node(member, depth, attributeName))
   }

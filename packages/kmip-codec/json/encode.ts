@@ -1,3 +1,4 @@
+import { isDraftType } from '../tables/draft.ts'
 import { tagText } from '../tables/tags.ts'
 import {
   attributeNameAmong,
@@ -17,16 +18,16 @@ import { fits, maximumDepth, type StructureNode, type TtlvNode } from '../ttlv/n
  * bytes in upper-case hex, dates as RFC 3339 in UTC.
  * @throws KmipEncodeError for values outside their type, or a tree deeper than 64 levels
  */
-export function encodeJson(node: TtlvNode): string {
-  return nodeText(node, tagText(node.tag), node.tag, 1)
+export function encodeJson(node: TtlvNode, draft = false): string {
+  return nodeText(node, tagText(node.tag, draft), node.tag, 1, draft)
 }
 
 /**
  * Like `encodeJson`, with another name for the root: bare replies are called `CreateResponse`, which is not a
  * tag.
  */
-export function encodeJsonAs(rootName: string, node: StructureNode): string {
-  return nodeText(node, rootName, node.tag, 1)
+export function encodeJsonAs(rootName: string, node: StructureNode, draft = false): string {
+  return nodeText(node, rootName, node.tag, 1, draft)
 }
 
 /**
@@ -44,7 +45,7 @@ export interface JsonForm {
 
 function nodeValue(node: TtlvNode, meaning: number, depth: number): JsonForm {
   requireFits(node)
-  const value = node.type === 'Structure' ? memberValues(node, depth) : scalarValue(node, meaning)
+  const value = node.type === 'Structure' ? memberValues(node, depth) : scalarValue(node, meaning, false)
   return { tag: tagText(node.tag), type: node.type, value }
 }
 
@@ -54,28 +55,39 @@ function memberValues(node: StructureNode, depth: number): readonly JsonForm[] {
   return node.value.map((member) => nodeValue(member, valueTag(member.tag, attributeName), depth + 1))
 }
 
-function nodeText(node: TtlvNode, name: string, meaning: number, depth: number): string {
+function nodeText(node: TtlvNode, name: string, meaning: number, depth: number, draft: boolean): string {
   requireFits(node)
-  return `{"tag":"${name}","type":"${node.type}","value":${valueText(node, meaning, depth)}}`
+  return `{"tag":"${name}","type":"${node.type}","value":${valueText(node, meaning, depth, draft)}}`
 }
 
-function valueText(node: TtlvNode, meaning: number, depth: number): string {
-  if (node.type === 'Structure') return membersText(node, depth)
-  const value = scalarValue(node, meaning)
+function valueText(node: TtlvNode, meaning: number, depth: number, draft: boolean): string {
+  if (node.type === 'Structure') return membersText(node, depth, draft)
+  const value = scalarValue(node, meaning, draft)
   if (typeof value !== 'string') return String(value)
   // No other text contains characters that JSON must escape.
-  return node.type === 'TextString' ? JSON.stringify(value) : `"${value}"`
+  return isText(node) ? JSON.stringify(value) : `"${value}"`
 }
 
-function scalarValue(node: Exclude<TtlvNode, StructureNode>, meaning: number): string | number | boolean {
+function isText({ type }: TtlvNode): boolean {
+  return type === 'TextString' || isDraftType(type)
+}
+
+function scalarValue(
+  node: Exclude<TtlvNode, StructureNode>,
+  meaning: number,
+  draft: boolean,
+): string | number | boolean {
   switch (node.type) {
     case 'Integer':
     case 'Interval':
     case 'Boolean':
     case 'TextString':
+    case 'Identifier':
+    case 'Reference':
+    case 'NameReference':
       return node.value
     case 'Enumeration':
-      return enumerationText(meaning, node.value)
+      return enumerationText(meaning, node.value, draft)
     case 'ByteString':
       return upperHex(node.value)
     case 'BigInteger':
@@ -97,13 +109,14 @@ function requireDepth(node: StructureNode, depth: number): void {
     throw new KmipEncodeError('The tree is nested too deep.')
 }
 
-function membersText(node: StructureNode, depth: number): string {
+function membersText(node: StructureNode, depth: number, draft: boolean): string {
   requireDepth(node, depth)
   const attributeName = attributeNameAmong(node.value)
   let text = '['
   for (const member of node.value) {
     if (text.length > 1) text += ','
-    text += nodeText(member, tagText(member.tag), valueTag(member.tag, attributeName), depth + 1)
+    const meaning = valueTag(member.tag, attributeName)
+    text += nodeText(member, tagText(member.tag, draft), meaning, depth + 1, draft)
   }
   return `${text}]`
 }

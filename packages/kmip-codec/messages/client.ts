@@ -1,7 +1,7 @@
 import { Enumeration } from '../tables/enumerations.gen.ts'
 import { valueName } from '../tables/enumerations.ts'
 import { Tag } from '../tables/tags.gen.ts'
-import { isLegacy, kmipVersion } from '../tables/versions.ts'
+import { draftVersion, isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import {
   findMembers,
@@ -33,6 +33,7 @@ import {
   type ResponseItem,
   type ResponseMessage,
 } from './types.ts'
+import { fromVersion3 } from './version3.ts'
 
 /** Encodes a request as a RequestMessage node in its version; for clients and tests. */
 export function writeRequest(request: RequestMessage): StructureNode {
@@ -55,9 +56,11 @@ export function writeRequest(request: RequestMessage): StructureNode {
       option === undefined
         ? undefined
         : enumeration(Tag.BatchErrorContinuationOption, Enumeration.BatchErrorContinuationOption[option]),
-      header.batchOrder === undefined ? undefined : boolean(Tag.BatchOrderOption, header.batchOrder),
+      header.batchOrder === undefined || version === draftVersion
+        ? undefined
+        : boolean(Tag.BatchOrderOption, header.batchOrder),
       header.timeStamp === undefined ? undefined : dateTime(Tag.TimeStamp, header.timeStamp),
-      integer(Tag.BatchCount, request.items.length),
+      version === draftVersion ? undefined : integer(Tag.BatchCount, request.items.length),
     ]),
     ...request.items.map((item) => requestItemNode(request, item)),
   ])
@@ -74,11 +77,17 @@ function requestItemNode({ version }: RequestMessage, item: RequestItem): Struct
   const { operation, uniqueBatchItemId, ephemeral } = item
   return structure(Tag.BatchItem, [
     enumeration(Tag.Operation, Enumeration.Operation[operation]),
-    ephemeral === undefined ? undefined : boolean(Tag.Ephemeral, ephemeral),
+    ephemeralNode(version, ephemeral),
     uniqueBatchItemId === undefined ? undefined : byteString(Tag.UniqueBatchItemID, uniqueBatchItemId),
     payloadFor(version, operation, item.payload, 'request'),
     ...item.extensions,
   ])
+}
+
+function ephemeralNode(version: KmipVersion, ephemeral: boolean | undefined): TtlvNode | undefined {
+  if (ephemeral === undefined) return undefined
+  if (version !== draftVersion) return boolean(Tag.Ephemeral, ephemeral)
+  return ephemeral ? enumeration(Tag.Ephemeral, Enumeration.Ephemeral.Data) : undefined
 }
 
 /**
@@ -90,11 +99,11 @@ export function readResponse(node: TtlvNode): ResponseMessage {
     throw new KmipDecodeError('wrong_member', 'The message is not a ResponseMessage.')
   const header = requireStructure(node, Tag.ResponseHeader)
   const seen = seenVersion(header)
-  const version = kmipVersion(seen.major, seen.minor)
+  const version = kmipVersion(seen.major, seen.minor, true)
   if (version === undefined)
     throw new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
   const items = findMembers(node, Tag.BatchItem)
-  if (requireMember(header, Tag.BatchCount, 'Integer') !== items.length)
+  if (version !== draftVersion && requireMember(header, Tag.BatchCount, 'Integer') !== items.length)
     throw new KmipDecodeError('wrong_member', 'BatchCount differs from the number of batch items.')
   return {
     version,
@@ -102,17 +111,18 @@ export function readResponse(node: TtlvNode): ResponseMessage {
     timeStamp: requireMember(header, Tag.TimeStamp, 'DateTime'),
     clientCorrelationValue: optional(header, Tag.ClientCorrelationValue, 'TextString'),
     serverCorrelationValue: optional(header, Tag.ServerCorrelationValue, 'TextString'),
-    items: items.map((item) => readResponseItem(isLegacy(version), requireType(item, 'Structure'))),
+    items: items.map((item) => readResponseItem(version, requireType(item, 'Structure'))),
   }
 }
 
-function readResponseItem(legacy: boolean, item: StructureNode): ResponseItem {
+function readResponseItem(version: KmipVersion, item: StructureNode): ResponseItem {
   const operation = optionalName(item, Tag.Operation, 'Operation')
   const payload = optionalStructure(item, Tag.ResponsePayload)
-  const read = (): readonly TtlvNode[] | undefined =>
-    legacy && payload !== undefined && operation !== undefined
-      ? fromLegacy(operation, payload).value
-      : payload?.value
+  const read = (): readonly TtlvNode[] | undefined => {
+    if (payload === undefined || operation === undefined) return payload?.value
+    if (version === draftVersion) return fromVersion3(payload).value
+    return isLegacy(version) ? fromLegacy(operation, payload).value : payload.value
+  }
   return {
     operation,
     uniqueBatchItemId: optional(item, Tag.UniqueBatchItemID, 'ByteString'),

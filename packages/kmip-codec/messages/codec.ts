@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
-import { decodeJson, decodeMembers, parseRoot } from '../json/decode.ts'
+import { decodeJson, decodeMembers, decodeParsed, parseRoot } from '../json/decode.ts'
 import { encodeJson, encodeJsonAs, encodeJsonForFetch } from '../json/encode.ts'
 import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
-import { type KmipVersion, kmipVersion } from '../tables/versions.ts'
+import { draftVersion, type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { decodeTtlv } from '../ttlv/decode.ts'
 import { encodeTtlv } from '../ttlv/encode.ts'
 import { type KmipDecodeCode, KmipDecodeError, KmipEncodeError, type SeenVersion } from '../ttlv/error.ts'
-import type { TtlvNode } from '../ttlv/node.ts'
+import type { DecodeLimits, TtlvNode } from '../ttlv/node.ts'
 import { decodeXml } from '../xml/decode.ts'
 import { encodeXml } from '../xml/encode.ts'
 import { bareOperation, bareRequest, readRequest } from './request.ts'
@@ -43,10 +43,15 @@ export function sniffVersion(bytes: Buffer): SeenVersion | undefined {
  * not by the rules of another version: item types of KMIP 3.0 are not an error of a client that asks for the
  * server's versions (KMIP 2.1 §9.18).
  */
-function asUnspoken(error: KmipDecodeError, bytes: Uint8Array, encoding: Encoding): KmipDecodeError {
+function asUnspoken(
+  error: KmipDecodeError,
+  bytes: Uint8Array,
+  encoding: Encoding,
+  draft: boolean | undefined,
+): KmipDecodeError {
   if (error.version !== undefined || error.code === 'unsupported_version') return error
   const seen = versionIn(bytes, encoding)
-  if (seen === undefined || kmipVersion(seen.major, seen.minor) !== undefined) return error
+  if (seen === undefined || kmipVersion(seen.major, seen.minor, draft) !== undefined) return error
   return new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
 }
 
@@ -58,15 +63,18 @@ function versionIn(bytes: Uint8Array, encoding: Encoding): SeenVersion | undefin
 
 function jsonVersion(bytes: Buffer): SeenVersion | undefined {
   try {
-    const header = findMember(JSON.parse(bytes.toString('utf8')), 'RequestHeader')
-    const version = findMember(header, 'ProtocolVersion')
-    return seen(
-      valueIn(findMember(version, 'ProtocolVersionMajor')),
-      valueIn(findMember(version, 'ProtocolVersionMinor')),
-    )
+    return versionInJson(JSON.parse(bytes.toString('utf8')))
   } catch {
     return undefined
   }
+}
+
+function versionInJson(root: unknown): SeenVersion | undefined {
+  const version = findMember(findMember(root, 'RequestHeader'), 'ProtocolVersion')
+  return seen(
+    valueIn(findMember(version, 'ProtocolVersionMajor')),
+    valueIn(findMember(version, 'ProtocolVersionMinor')),
+  )
 }
 
 /** Finds the member with this tag in a JSON structure. */
@@ -146,21 +154,48 @@ export function decodeRequest(
   try {
     return decodeMessage(bytes, encoding, options)
   } catch (error) {
-    throw error instanceof KmipDecodeError ? asUnspoken(error, bytes, encoding) : error
+    throw error instanceof KmipDecodeError ? asUnspoken(error, bytes, encoding, options.draft) : error
   }
 }
 
 function decodeMessage(bytes: Uint8Array, encoding: Encoding, options: RequestOptions): RequestMessage {
-  if (encoding === 'ttlv') return readRequest(decodeTtlv(bytes, options), options)
-  if (encoding === 'xml') return readRequest(decodeXml(bytes, options), options)
-  if (options.bareVersion === undefined) return readRequest(decodeJson(bytes, options), options)
+  if (encoding !== 'json') {
+    const draft = options.draft === true && isDraft(versionIn(bytes, encoding))
+    return readMessage(encoding === 'ttlv' ? decodeTtlv : decodeXml, bytes, options, draft)
+  }
+  const { bareVersion } = options
+  if (bareVersion === undefined && options.draft !== true)
+    return readMessage(decodeJson, bytes, options, false)
   const root = parseRoot(bytes)
-  if (root.tag === Tag.RequestMessage)
-    return readRequest(decodeMembers(Tag.RequestMessage, root.value, options), options)
-  const operation = bareOperation(root.name)
+  if (root.tag === Tag.RequestMessage || bareVersion === undefined) {
+    const draft = options.draft === true && isDraft(versionInJson(root))
+    return readMessage(decodeParsed, root, options, draft)
+  }
+  const operation = bareOperation(bareVersion, root.name)
   if (operation === undefined)
     throw new KmipDecodeError('unknown_operation', 'The root is neither a RequestMessage nor an operation.')
-  return bareRequest(options.bareVersion, operation, decodeMembers(Tag.RequestPayload, root.value, options))
+  const limits = { ...options, draft: bareVersion === draftVersion }
+  return bareRequest(bareVersion, operation, decodeMembers(Tag.RequestPayload, root.value, limits))
+}
+
+/**
+ * Only messages that are of version 3.0 at first sight are decoded with its words, so that those of the other versions
+ * cannot use them. @param draft whether this one is
+ */
+function readMessage<Source>(
+  decode: (source: Source, limits: DecodeLimits) => TtlvNode,
+  source: Source,
+  options: RequestOptions,
+  draft: boolean,
+): RequestMessage {
+  const request = readRequest(decode(source, { ...options, draft }), { ...options, draft })
+  if (draft && request.version !== draftVersion)
+    throw new KmipDecodeError('wrong_member', 'The message names two protocol versions.')
+  return request
+}
+
+function isDraft(version: SeenVersion | undefined): boolean {
+  return version !== undefined && kmipVersion(version.major, version.minor, true) === draftVersion
 }
 
 export interface ResponseOptions {
@@ -177,18 +212,27 @@ export function encodeResponse(
   encoding: Encoding,
   { fetchForm = false }: ResponseOptions = {},
 ): Buffer {
-  if (!response.bare) return encodeNode(writeResponse(response), encoding)
+  const draft = response.version === draftVersion
+  if (!response.bare) return encodeNode(writeResponse(response), encoding, draft)
   const [item] = response.items
   if (encoding !== 'json' || item?.operation === undefined || item.status !== 'Success')
     throw new KmipEncodeError('A bare response must be a success in JSON.')
-  const encodeBare = fetchForm ? encodeJsonForFetch : encodeJsonAs
-  return Buffer.from(encodeBare(`${item.operation}Response`, payloadNode(response.version, item)))
+  const encodeBare = fetchForm && !draft ? encodeJsonForFetch : encodeJsonAs
+  return Buffer.from(encodeBare(`${item.operation}Response`, payloadNode(response.version, item), draft))
 }
 
-/** Writes a node in an encoding. */
-export function encodeNode(node: TtlvNode, encoding: Encoding): Buffer {
+/** Whether the node is a message of 3.0. */
+export function isDraftMessage(node: TtlvNode): boolean {
+  const [header] = node.type === 'Structure' ? node.value : []
+  const [version] = header?.type === 'Structure' ? header.value : []
+  const [major] = version?.type === 'Structure' && version.tag === Tag.ProtocolVersion ? version.value : []
+  return major?.tag === Tag.ProtocolVersionMajor && major.value === 3
+}
+
+/** Writes a node in an encoding: a message of 3.0 with its names. */
+export function encodeNode(node: TtlvNode, encoding: Encoding, draft = isDraftMessage(node)): Buffer {
   if (encoding === 'ttlv') return encodeTtlv(node)
-  return Buffer.from(encoding === 'json' ? encodeJson(node) : encodeXml(node))
+  return Buffer.from(encoding === 'json' ? encodeJson(node, draft) : encodeXml(node, draft))
 }
 
 /** Reads a node in an encoding. @throws KmipDecodeError */
@@ -201,11 +245,12 @@ export function decodeNode(bytes: Uint8Array, encoding: Encoding, limits: Messag
  * The response to a request that could not be decoded: one failed item without operation (KMIP 2.1 §8.6), in
  * the client's version if it is supported, else in 1.0, which every client can read.
  * @param now seconds since 1970
+ * @param draft whether 3.0 is a supported version
  */
-export function toErrorResponse(error: KmipDecodeError, now: number): ResponseMessage {
-  const version = error.version && kmipVersion(error.version.major, error.version.minor)
+export function toErrorResponse(error: KmipDecodeError, now: number, draft = false): ResponseMessage {
+  const version = error.version && kmipVersion(error.version.major, error.version.minor, draft)
   return {
-    version: version ?? nearestVersion(error.version?.major),
+    version: version ?? nearestVersion(error.version?.major, draft),
     bare: false,
     timeStamp: now,
     items: [
@@ -224,7 +269,8 @@ const messageReasons: Readonly<Partial<Record<KmipDecodeCode, ResultReason>>> = 
   unknown_operation: 'OperationNotSupported',
 }
 
-function nearestVersion(major: number | undefined): KmipVersion {
+function nearestVersion(major: number | undefined, draft: boolean): KmipVersion {
   if (major === 1) return '1.4'
+  if (draft && major !== undefined && major > 2) return draftVersion
   return major !== undefined && major > 1 ? '2.1' : '1.0'
 }

@@ -481,7 +481,8 @@ test('Every attribute of a 1.x version survives the conversion, in order; others
         return textString(row.tag, 't')
     }
   }
-  const modern = attributes.filter(({ until }) => until === undefined)
+  // Those of 3.0 alone are in no answer to other clients: the engine has none for them.
+  const modern = attributes.filter(({ until, since }) => until === undefined && since !== '3.0')
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom(...modern), { maxLength: 12 }),

@@ -1,8 +1,10 @@
+import { isDraftValue } from '../tables/draft.ts'
+import { Enumeration } from '../tables/enumerations.gen.ts'
 import { valueName } from '../tables/enumerations.ts'
 import { type OperationName, operationByName, operationIn } from '../tables/operations.ts'
 import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
-import { isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
+import { draftVersion, isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { type KmipDecodeCode, KmipDecodeError, type SeenVersion } from '../ttlv/error.ts'
 import {
   findMembers,
@@ -24,6 +26,7 @@ import {
   type RequestItem,
   type RequestMessage,
 } from './types.ts'
+import { fromVersion3, refuseReserved } from './version3.ts'
 
 const reasons: Readonly<Partial<Record<KmipDecodeCode, ResultReason>>> = {
   missing_member: 'MissingData',
@@ -49,15 +52,14 @@ export function readRequest(node: TtlvNode, limits: MessageLimits = {}): Request
     throw new KmipDecodeError('wrong_member', 'The message is not a RequestMessage.')
   const headerNode = requireStructure(node, Tag.RequestHeader)
   const seen = seenVersion(headerNode)
-  const version = kmipVersion(seen.major, seen.minor)
+  const version = kmipVersion(seen.major, seen.minor, limits.draft)
   if (version === undefined)
     throw new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
   try {
     const items = findMembers(node, Tag.BatchItem)
+    if (version === draftVersion) asDecodeError(() => refuseReserved(headerNode.value))
     const header = readHeader(headerNode)
-    const count = requireMember(headerNode, Tag.BatchCount, 'Integer')
-    if (count !== items.length || count === 0)
-      throw new KmipDecodeError('wrong_member', 'BatchCount differs from the number of batch items.')
+    const count = readCount(version, headerNode, items.length)
     if (count > (limits.batchItems ?? defaultBatchItems))
       throw new KmipDecodeError('too_many_items', 'The batch contains too many items.')
     return {
@@ -70,6 +72,18 @@ export function readRequest(node: TtlvNode, limits: MessageLimits = {}): Request
     if (error instanceof KmipDecodeError) throw new KmipDecodeError(error.code, error.message, seen)
     throw error
   }
+}
+
+/** 3.0 does not count its batch items. */
+function readCount(version: KmipVersion, header: StructureNode, items: number): number {
+  if (version === draftVersion) {
+    if (items === 0) throw new KmipDecodeError('missing_member', 'BatchItem is missing.')
+    return items
+  }
+  const count = requireMember(header, Tag.BatchCount, 'Integer')
+  if (count !== items || count === 0)
+    throw new KmipDecodeError('wrong_member', 'BatchCount differs from the number of batch items.')
+  return count
 }
 
 /** A bare operation is a payload without an envelope, always one item. */
@@ -133,18 +147,32 @@ interface ItemFrame {
 }
 
 function readItem(version: KmipVersion, item: StructureNode): RequestItem {
+  if (version === draftVersion) asDecodeError(() => refuseReserved(item.value))
   const code = requireMember(item, Tag.Operation, 'Enumeration')
   const frame: ItemFrame = {
     uniqueBatchItemId: optional(item, Tag.UniqueBatchItemID, 'ByteString'),
-    ephemeral: optional(item, Tag.Ephemeral, 'Boolean'),
+    ephemeral: readEphemeral(version, item),
     extensions: findMembers(item, Tag.MessageExtension).map((extension) =>
       requireType(extension, 'Structure'),
     ),
   }
   const operation = valueName('Operation', code)
-  if (operation === undefined)
+  if (operation === undefined || isHidden(version, operation))
     throw new KmipDecodeError('unknown_operation', 'An operation is not in the standard.')
   return toBatchItem(version, operation, optionalStructure(item, Tag.RequestPayload) ?? noPayload, frame)
+}
+
+/** Whether the version does not even know the name of the operation, because only the draft has it. */
+function isHidden(version: KmipVersion, operation: OperationName): boolean {
+  return version !== draftVersion && isDraftValue('Operation', Enumeration.Operation[operation])
+}
+
+/** A Boolean in 2.x; in 3.0 an Enumeration, of which Data has the same meaning. */
+function readEphemeral(version: KmipVersion, item: StructureNode): boolean | undefined {
+  if (version !== draftVersion) return optional(item, Tag.Ephemeral, 'Boolean')
+  const name = optionalName(item, Tag.Ephemeral, 'Ephemeral')
+  if (name === undefined || name === 'Data') return name === 'Data' || undefined
+  throw new KmipDecodeError('wrong_member', 'Of the values of Ephemeral only Data is supported.')
 }
 
 const noPayload = structure(Tag.RequestPayload, [])
@@ -170,9 +198,9 @@ function understood(
 ): StructureNode | ItemFailure {
   if (!operationIn(version, operation))
     return { reason: 'OperationNotSupported', message: `KMIP ${version} has no operation ${operation}.` }
-  if (!isLegacy(version)) return payload
+  if (!isLegacy(version) && version !== draftVersion) return payload
   try {
-    return fromLegacy(operation, payload)
+    return version === draftVersion ? fromVersion3(payload) : fromLegacy(operation, payload)
   } catch (error) {
     if (error instanceof ItemRefusal) return { reason: error.code, message: error.message }
     if (error instanceof KmipDecodeError) return { reason: toResultReason(error), message: error.message }
@@ -180,7 +208,18 @@ function understood(
   }
 }
 
-/** The operation named by the root of a bare request, if any. */
-export function bareOperation(rootName: string): OperationName | undefined {
-  return rootName.length > 64 ? undefined : operationByName(rootName)
+/** The operation named by the root of a bare request of this version, if any. */
+export function bareOperation(version: KmipVersion, rootName: string): OperationName | undefined {
+  const operation = rootName.length > 64 ? undefined : operationByName(rootName)
+  return operation === undefined || isHidden(version, operation) ? undefined : operation
+}
+
+/** An invalid header or batch item is an error of the message. */
+function asDecodeError(read: () => void): void {
+  try {
+    read()
+  } catch (error) {
+    if (error instanceof ItemRefusal) throw new KmipDecodeError('wrong_member', error.message)
+    throw error
+  }
 }

@@ -5,7 +5,7 @@ import { type OperationName, objectTypeIn, operationIn } from '../tables/operati
 import { messageIn, reasonIn } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagIntroduced } from '../tables/tags.ts'
-import { atLeast, isLegacy, type KmipVersion, versionNumbers } from '../tables/versions.ts'
+import { atLeast, draftVersion, isLegacy, type KmipVersion, versionNumbers } from '../tables/versions.ts'
 import { findMember } from '../ttlv/members.ts'
 import {
   byteString,
@@ -20,6 +20,7 @@ import {
 import { toLegacy } from './legacy.ts'
 import { attributesIn } from './legacy-attributes.ts'
 import type { ResponseItem, ResponseMessage } from './types.ts'
+import { toVersion3 } from './version3.ts'
 
 /** Operations whose responses contain formats and algorithms of keys. */
 const namesKeys: ReadonlySet<OperationName> = new Set(['Get', 'Export', 'GetAttributes'])
@@ -80,6 +81,7 @@ export function payloadFor(
   const members =
     direction === 'request' ? payload.value : payload.value.filter(({ tag }) => !onlyForLegacy.has(tag))
   const kept = members.length === payload.value.length ? payload : structure(payload.tag, members)
+  if (version === draftVersion) return toVersion3(kept)
   return version === '2.1' ? kept : prune(version, kept)
 }
 
@@ -123,7 +125,7 @@ export function writeResponse(response: ResponseMessage): StructureNode {
       dateTime(Tag.TimeStamp, response.timeStamp),
       correlation(version, Tag.ClientCorrelationValue, response.clientCorrelationValue),
       correlation(version, Tag.ServerCorrelationValue, response.serverCorrelationValue),
-      integer(Tag.BatchCount, response.items.length),
+      version === draftVersion ? undefined : integer(Tag.BatchCount, response.items.length),
     ]),
     ...response.items.map((item) => itemNode(version, item)),
   ])

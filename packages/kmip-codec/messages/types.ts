@@ -98,6 +98,8 @@ export interface MessageLimits {
   readonly items?: number
   /** Batch items, default 1,000. */
   readonly batchItems?: number
+  /** true: KMIP 3.0 (committee draft) is a supported version. */
+  readonly draft?: boolean
 }
 
 export const defaultBatchItems = 1000

@@ -94,6 +94,7 @@ const rows = [
   ['RotateGeneration', undefined, 'Integer', 'r', '2.1'],
   ['RotateName', undefined, 'TextString', 'md', '2.1'],
   ['RotateLatest', undefined, 'Boolean', 'r', '2.1'],
+  ['ObjectClass', undefined, 'Enumeration', 'r', '3.0'],
   /** The vendor attribute: {VendorIdentification, AttributeName, AttributeValue}. 1.x names it `x-…` or `y-…`. */
   ['Attribute', undefined, 'Structure', '*md', '2.0'],
 ] as const satisfies readonly Row[]

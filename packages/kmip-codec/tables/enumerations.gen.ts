@@ -84,6 +84,8 @@ export const Enumeration = {
     OneTimePassword: 0x4,
     HashedPassword: 0x5,
     Ticket: 0x6,
+    Password: 0x7,
+    Certificate: 0x8,
   },
   CryptographicAlgorithm: {
     DES: 0x1,
@@ -209,6 +211,12 @@ export const Enumeration = {
     SignSignatureData: 0x6,
     SignatureVerify: 0x7,
   },
+  DeactivationReasonCode: {
+    Unspecified: 0x1,
+    DeactivationDate: 0x2,
+    ProtectStopDate: 0x3,
+    UsageLimit: 0x4,
+  },
   DerivationMethod: {
     PBKDF2: 0x1,
     HASH: 0x2,
@@ -259,6 +267,11 @@ export const Enumeration = {
     Client: 0x1,
     Server: 0x2,
   },
+  Ephemeral: {
+    Data: 0x1,
+    Empty: 0x2,
+    UniqueIdentifier: 0x3,
+  },
   FIPS186Variation: {
     Unspecified: 0x1,
     GPXOriginal: 0x2,
@@ -304,6 +317,9 @@ export const Enumeration = {
     DateTime: 0x9,
     Interval: 0xa,
     DateTimeExtended: 0xb,
+    Identifier: 0xc,
+    Reference: 0xd,
+    NameReference: 0xe,
   },
   KeyCompressionType: {
     ECPublicKeyTypeUncompressed: 0x1,
@@ -420,6 +436,14 @@ export const Enumeration = {
     UninterpretedTextString: 0x1,
     URI: 0x2,
   },
+  OTPAlgorithm: {
+    HOTP: 0x1,
+    TOTP: 0x2,
+  },
+  ObjectClass: {
+    User: 0x1,
+    System: 0x2,
+  },
   ObjectGroupMember: {
     GroupMemberFresh: 0x1,
     GroupMemberDefault: 0x2,
@@ -435,6 +459,12 @@ export const Enumeration = {
     OpaqueObject: 0x8,
     PGPKey: 0x9,
     CertificateRequest: 0xa,
+    User: 0xb,
+    Group: 0xc,
+    PasswordCredential: 0xd,
+    DeviceCredential: 0xe,
+    OneTimePasswordCredential: 0xf,
+    HashedPasswordCredential: 0x10,
   },
   OpaqueDataType: {
     Unknown: 0x80000001,
@@ -500,6 +530,11 @@ export const Enumeration = {
     QueryAsynchronousRequests: 0x39,
     Process: 0x3a,
     Ping: 0x3b,
+    CreateGroup: 0x3c,
+    Obliterate: 0x3d,
+    CreateUser: 0x3e,
+    CreateCredential: 0x3f,
+    Deactivate: 0x40,
   },
   PKCS_11Function: {
     C_Initialize: 0x1,
@@ -760,6 +795,7 @@ export const Enumeration = {
     QueryClientRegistrationMethods: 0xc,
     QueryDefaultsInformation: 0xd,
     QueryStorageProtectionMasks: 0xe,
+    QueryCredentialInformation: 0xf,
   },
   RNGAlgorithm: {
     Unspecified: 0x1,
@@ -921,6 +957,7 @@ export const Enumeration = {
     UnknownObjectGroup: 0x4a,
     ConstraintViolation: 0x4b,
     DuplicateProcessRequest: 0x4c,
+    CircularLinkError: 0x4d,
     GeneralFailure: 0x100,
   },
   ResultStatus: {
@@ -991,6 +1028,10 @@ export const Enumeration = {
     ReKeyKeyPair: 0xf,
     ReKeyKeyPairPrivateKey: 0x10,
     ReKeyKeyPairPublicKey: 0x11,
+    ReProvision: 0x12,
+    CreateUser: 0x13,
+    CreateGroup: 0x14,
+    CreateCredential: 0x15,
   },
   UnwrapMode: {
     Unspecified: 0x1,

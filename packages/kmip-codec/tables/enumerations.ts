@@ -52,7 +52,7 @@ export function valueByName(enumeration: EnumerationName, name: string): number 
  * The enumeration (or mask) of the values of a tag, e.g. HashingAlgorithm for MaskGeneratorHashingAlgorithm.
  */
 export function findEnumeration(tag: number): EnumerationName | undefined {
-  const name = tagName(tag)
+  const name = tagName(tag, true)
   if (name === undefined) return undefined
   const enumeration = enumerationOfTag[name] ?? name
   return tables.has(enumeration) ? (enumeration as EnumerationName) : undefined

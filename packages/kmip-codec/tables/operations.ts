@@ -1,12 +1,14 @@
+import { isDraftValue } from './draft.ts'
 import { Enumeration } from './enumerations.gen.ts'
 import { type ValueName, valueByName, valueName } from './enumerations.ts'
-import { atLeast, isLegacy, type KmipVersion } from './versions.ts'
+import { atLeast, draftVersion, isLegacy, type KmipVersion } from './versions.ts'
 
 /** The name of an operation as the XML profile spells it: `Create`, `ReKeyKeyPair`, `PKCS_11` … */
 export type OperationName = ValueName<'Operation'>
 
 /** The first operation code of each version; new versions only appended codes (KMIP 2.1 §11.36). */
 const firstOperations: readonly (readonly [KmipVersion, number])[] = [
+  ['3.0', Enumeration.Operation.CreateGroup],
   ['2.1', Enumeration.Operation.SetDefaults],
   ['2.0', Enumeration.Operation.Log],
   ['1.4', Enumeration.Operation.Import],
@@ -46,9 +48,10 @@ export function linkTypeIn(version: KmipVersion, linkType: number): boolean {
 
 /**
  * Whether an object type exists in a version. Template exists until 1.4, PGPKey since 1.2, CertificateRequest
- * since 2.0.
+ * since 2.0, users, groups and credentials only in 3.0.
  */
 export function objectTypeIn(version: KmipVersion, objectType: ValueName<'ObjectType'>): boolean {
+  if (isDraftValue('ObjectType', Enumeration.ObjectType[objectType])) return version === draftVersion
   if (objectType === 'Template') return isLegacy(version)
   if (objectType === 'PGPKey') return atLeast(version, '1.2')
   if (objectType === 'CertificateRequest') return atLeast(version, '2.0')

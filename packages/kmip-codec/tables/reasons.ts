@@ -1,7 +1,7 @@
 import { Enumeration } from './enumerations.gen.ts'
 import type { ValueName } from './enumerations.ts'
 import type { OperationName } from './operations.ts'
-import { atLeast, isLegacy, type KmipVersion } from './versions.ts'
+import { atLeast, draftVersion, isLegacy, type KmipVersion } from './versions.ts'
 
 /** Why an operation failed, in the names of KMIP 2.1 §11.46. */
 export type ResultReason = ValueName<'ResultReason'>
@@ -70,6 +70,13 @@ const legacyReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
  */
 const reasonsSince21: ReadonlySet<ResultReason> = new Set<ResultReason>(['WrongKeyLifecycleState'])
 
+/** Reasons whose numbers 3.0 reserves. */
+const draftReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
+  IllegalOperation: 'PermissionDenied',
+  IndexOutOfBounds: 'InvalidField',
+  UnknownObjectGroup: 'ItemNotFound',
+}
+
 /**
  * The reason for a client of this version: the same if the version has it, else the nearest of 1.x (e.g.
  * PermissionDenied for Sensitive up to 1.4). Version 2.1 has all, and 2.0 all except `reasonsSince21`.
@@ -79,6 +86,7 @@ export function reasonIn(
   reason: ResultReason,
   operation?: OperationName,
 ): ResultReason {
+  if (version === draftVersion) return draftReason[reason] ?? reason
   if (atLeast(version, '2.1') || reason === 'GeneralFailure') return reason
   if (atLeast(version, '2.0')) return reasonsSince21.has(reason) ? (legacyReason[reason] ?? reason) : reason
   // The public test cases of 1.x expect this for Get of a destroyed object.
@@ -135,7 +143,7 @@ export function messageIn(
   reason?: ResultReason,
   operation?: OperationName,
 ): string {
-  if (version === '2.1') return message
+  if (atLeast(version, '2.1')) return message
   const told = precise.has(message) ? denied : message
   if (told !== denied || !isLegacy(version) || reason === undefined) return told
   return published.has(`${operation} ${reason}`) ? denied : (sentences[reason] ?? denied)

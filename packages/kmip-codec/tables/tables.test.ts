@@ -16,12 +16,15 @@ import { type OperationName, objectTypeIn, operationByName, operationIn } from '
 import { messageIn, type ResultReason, reasonIn } from './reasons.ts'
 import { Tag } from './tags.gen.ts'
 import { tagByName, tagIntroduced, tagName, tagText } from './tags.ts'
-import { atLeast, isLegacy, kmipVersion, kmipVersions, versionNumbers } from './versions.ts'
+import { atLeast, isLegacy, kmipVersion, kmipVersions, listVersions, versionNumbers } from './versions.ts'
 
 test('Every tag is found by its name and its number', () => {
   for (const [name, tag] of Object.entries(Tag)) {
-    assert.equal(tagByName(name), tag)
-    assert.equal(tagName(tag), name)
+    assert.equal(tagByName(name, true), tag)
+    assert.equal(tagName(tag, true), name)
+    const isOf30 = tag > Tag.AsynchronousCorrelationValues && tag < 0x430000
+    assert.equal(tagByName(name), isOf30 ? undefined : tag)
+    assert.equal(tagName(tag), isOf30 ? undefined : name)
   }
   assert.equal(Object.keys(Tag).length, new Set(Object.values(Tag)).size, 'no number twice')
 })
@@ -101,6 +104,10 @@ test('A tag knows the enumeration or mask of its values', () => {
 test('Versions are compared and split into numbers', () => {
   assert.equal(kmipVersion(1, 4), '1.4')
   assert.equal(kmipVersion(3, 0), undefined)
+  assert.equal(kmipVersion(3, 0, true), '3.0')
+  assert.equal(kmipVersion(3, 1, true), undefined)
+  assert.deepEqual(listVersions(true), ['3.0', ...listVersions(false)])
+  assert.ok(atLeast('3.0', '2.1') && !atLeast('2.1', '3.0') && !isLegacy('3.0'))
   assert.equal(kmipVersion(1, 40), undefined)
   assert.deepEqual(versionNumbers('2.1'), { major: 2, minor: 1 })
   assert.ok(atLeast('2.0', '1.4') && atLeast('1.4', '1.4') && !atLeast('1.3', '1.4'))
@@ -115,6 +122,7 @@ test('Operations, object types and tags belong to versions', () => {
     Import: '1.4',
     SetAttribute: '2.0',
     Ping: '2.1',
+    CreateUser: '3.0',
   } as const
   for (const [name, version] of Object.entries(introduced))
     for (const candidate of kmipVersions) {
@@ -131,7 +139,9 @@ test('Operations, object types and tags belong to versions', () => {
   assert.equal(tagIntroduced(Tag.AuthenticatedEncryptionTag), '1.4')
   assert.equal(tagIntroduced(Tag.Attributes), '2.0')
   assert.equal(tagIntroduced(Tag.RotateLatest), '2.1')
+  assert.equal(tagIntroduced(Tag.GroupLink), '3.0')
   assert.equal(tagIntroduced(0x540001), '1.0')
+  assert.ok(objectTypeIn('3.0', 'Group') && !objectTypeIn('2.1', 'Group') && !objectTypeIn('3.0', 'Template'))
 })
 
 test('EC keys have the names of the version', () => {

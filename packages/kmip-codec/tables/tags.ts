@@ -14,23 +14,37 @@ for (const [name, tag] of Object.entries(Tag) as [TagName, number][]) {
 }
 for (const [name, tag] of Object.entries(tagAliases)) numberByPlainName.set(normaliseName(name), tag)
 
-/** The name of a tag of the standard; undefined for extension tags (0x54....) and unknown ones. */
-export function tagName(tag: number): TagName | undefined {
-  return nameByNumber.get(tag)
+/** Whether only the draft 3.0 has this tag: it follows the last one of 2.1. */
+function isDraftTag(tag: number): boolean {
+  return tag > Tag.AsynchronousCorrelationValues && tag >>> 16 === 0x42
+}
+
+/**
+ * The name of a tag of the standard; undefined for extension tags (0x54....) and unknown ones.
+ * @param draft with those of the draft 3.0
+ */
+export function tagName(tag: number, draft = false): TagName | undefined {
+  return !draft && isDraftTag(tag) ? undefined : nameByNumber.get(tag)
 }
 
 /** Formats a tag for JSON and XML: its name, or `0x54....` if it has none. */
-export function tagText(tag: number): string {
-  return nameByNumber.get(tag) ?? `0x${tag.toString(16).toUpperCase().padStart(6, '0')}`
+export function tagText(tag: number, draft = false): string {
+  return tagName(tag, draft) ?? `0x${tag.toString(16).toUpperCase().padStart(6, '0')}`
 }
 
-/** The tag of this name in any spelling, or of `0x42....`; undefined when there is none. */
-export function tagByName(name: string): number | undefined {
-  const exact = numberByName.get(name)
-  if (exact !== undefined) return exact
-  if (name.length > 64) return undefined
-  if (/^0x(42|54)[0-9a-f]{4}$/i.test(name)) return Number.parseInt(name, 16)
-  return numberByPlainName.get(normaliseName(name))
+/**
+ * The tag of this name in any spelling, or of `0x42....`; undefined when there is none.
+ * @param draft with the names of the draft 3.0
+ */
+export function tagByName(name: string, draft = false): number | undefined {
+  const tag = numberByName.get(name) ?? findPlainName(name)
+  const isHidden = tag !== undefined && !draft && isDraftTag(tag)
+  if (tag !== undefined && !isHidden) return tag
+  return /^0x(42|54)[0-9a-f]{4}$/i.test(name) ? Number.parseInt(name, 16) : undefined
+}
+
+function findPlainName(name: string): number | undefined {
+  return name.length > 64 ? undefined : numberByPlainName.get(normaliseName(name))
 }
 
 /** Whether this is a tag of the standard (0x42....) or an extension (0x54....) (KMIP 2.1 §10.1.1). */
@@ -47,11 +61,12 @@ const lastTags: readonly (readonly [KmipVersion, number])[] = [
   ['1.3', 0x4200f7],
   ['1.4', 0x420124],
   ['2.0', 0x420165],
+  ['2.1', 0x420176],
 ]
 
 /** The version that introduced a tag. Extension tags exist since 1.0. */
 export function tagIntroduced(tag: number): KmipVersion {
   if (tag >>> 16 !== 0x42) return '1.0'
   for (const [version, last] of lastTags) if (tag <= last) return version
-  return '2.1'
+  return '3.0'
 }

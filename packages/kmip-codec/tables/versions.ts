@@ -3,11 +3,19 @@
  */
 export const kmipVersions = ['2.1', '2.0', '1.4', '1.3', '1.2', '1.1', '1.0'] as const
 
-export type KmipVersion = (typeof kmipVersions)[number]
+/** The committee draft, which is served only with `kmip_draft_3_0`. */
+export const draftVersion = '3.0'
 
-/** The version of these numbers, or undefined if it is not supported. */
-export function kmipVersion(major: number, minor: number): KmipVersion | undefined {
-  return kmipVersions.find((version) => version === `${major}.${minor}`)
+export type KmipVersion = (typeof kmipVersions)[number] | typeof draftVersion
+
+/** The supported versions, newest first. @param draft with the draft */
+export function listVersions(draft: boolean): readonly KmipVersion[] {
+  return draft ? [draftVersion, ...kmipVersions] : kmipVersions
+}
+
+/** The version of these numbers, or undefined if it is not supported. @param draft with the draft */
+export function kmipVersion(major: number, minor: number, draft = false): KmipVersion | undefined {
+  return listVersions(draft).find((version) => version === `${major}.${minor}`)
 }
 
 /** The two numbers of a version, as in ProtocolVersion. */

@@ -4,11 +4,12 @@ import fc from 'fast-check'
 import { readResponse, writeRequest } from '../messages/client.ts'
 import { decodeNode, decodeRequest, encodeNode, encodeResponse, toErrorResponse } from '../messages/codec.ts'
 import type { Encoding } from '../messages/types.ts'
+import { isDraftType } from '../tables/draft.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import type { TtlvNode } from '../ttlv/node.ts'
 import { plain, xmlTree } from './arbitrary.ts'
 import { createRandom, mutate } from './mutation.ts'
-import { readVectors } from './vectors.ts'
+import { readDraftVectors, readVectors } from './vectors.ts'
 
 const runs = Number(process.env.WARDER_FUZZ_RUNS ?? 4000)
 const seed = Number(process.env.WARDER_FUZZ_SEED ?? 20260101)
@@ -16,6 +17,9 @@ const seed = Number(process.env.WARDER_FUZZ_SEED ?? 20260101)
 /** Messages of the test cases if they are available, and generated trees. */
 const corpus: readonly TtlvNode[] = [
   ...readVectors()
+    .filter((_file, index) => index % 10 === 0)
+    .flatMap(({ messages }) => messages),
+  ...readDraftVectors()
     .filter((_file, index) => index % 10 === 0)
     .flatMap(({ messages }) => messages),
   ...fc.sample(xmlTree, { numRuns: 200, seed }),
@@ -31,6 +35,12 @@ function readOr<T>(read: () => T, step: string): T | undefined {
     encodeResponse(toErrorResponse(error, 0), 'ttlv')
     return undefined
   }
+}
+
+/** Fails for item types of 3.0. */
+function encodeAsOld(payload: TtlvNode): void {
+  if (payload.type === 'Structure') for (const member of payload.value) encodeAsOld(member)
+  else assert.ok(!isDraftType(payload.type), payload.type)
 }
 
 for (const encoding of ['ttlv', 'json', 'xml'] as const satisfies readonly Encoding[])
@@ -51,6 +61,10 @@ for (const encoding of ['ttlv', 'json', 'xml'] as const satisfies readonly Encod
         assert.deepEqual(plain(decodeNode(again, 'ttlv')), plain(tree), step)
       }
       if (request !== undefined && !request.bare) readOr(() => writeRequest(request), step)
+      const draft = readOr(() => decodeRequest(bytes, encoding, { bareVersion: '3.0', draft: true }), step)
+      if (draft !== undefined && !draft.bare) readOr(() => writeRequest(draft), step)
+      // What only 3.0 has reaches no engine.
+      for (const { payload } of draft?.items ?? []) encodeAsOld(payload)
     }
     assert.ok(accepted > 0 && accepted < runs, `${accepted} accepted of ${runs}`)
   })

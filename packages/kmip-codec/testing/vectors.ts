@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { kmipVersions } from '../tables/versions.ts'
+import { draftVersion, kmipVersions } from '../tables/versions.ts'
 import type { TtlvNode } from '../ttlv/node.ts'
 import { nodeOfElement } from '../xml/decode.ts'
 import { parseXml } from '../xml/parse.ts'
@@ -25,6 +25,15 @@ export function readVectors(): readonly VectorFile[] {
     name,
     version,
     messages: parseMessages(text),
+  }))
+}
+
+/** The test cases of KMIP 3.0, which are spoken as a draft; empty when there are none. */
+export function readDraftVectors(): readonly VectorFile[] {
+  return textFiles((version) => version === draftVersion).map(({ name, version, text }) => ({
+    name,
+    version,
+    messages: parseMessages(text, true),
   }))
 }
 
@@ -62,8 +71,8 @@ function folders(): readonly string[] {
   }
 }
 
-function parseMessages(text: string): readonly TtlvNode[] {
-  return parseXml(fillIn(text)).children.map((element) => nodeOfElement(element))
+function parseMessages(text: string, draft = false): readonly TtlvNode[] {
+  return parseXml(fillIn(text)).children.map((element) => nodeOfElement(element, draft))
 }
 
 const now = Date.UTC(2026, 0, 2, 3, 4, 5)

@@ -52,16 +52,25 @@ export function decodeTtlv(bytes: Uint8Array, limits: DecodeLimits = {}): TtlvNo
   return node
 }
 
+/** The item types that only 3.0 has; their values are UTF-8, as those of a TextString. */
+const draftTypes: ReadonlyMap<number, 'Identifier' | 'Reference' | 'NameReference'> = new Map([
+  [0x0c, 'Identifier'],
+  [0x0d, 'Reference'],
+  [0x0e, 'NameReference'],
+])
+
 class Reader {
   position = 0
   readonly #bytes: Buffer
   readonly #depth: number
+  readonly #draft: boolean
   #itemsLeft: number
 
   constructor(bytes: Uint8Array, limits: DecodeLimits) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#depth = Math.min(limits.depth ?? maximumDepth, maximumDepth)
     this.#itemsLeft = limits.items ?? maximumItems
+    this.#draft = limits.draft ?? false
   }
 
   /** Reads the item at `position`, which must end at or before `end`. */
@@ -100,11 +109,8 @@ class Reader {
       case 0x06:
         this.#long(from, length)
         return { tag, type: 'Boolean', value: this.#boolean(from) }
-      case 0x07: {
-        const value = this.#text(from, length)
-        this.#pad(from + length, end)
-        return { tag, type: 'TextString', value }
-      }
+      case 0x07:
+        return { tag, type: 'TextString', value: this.#padded(from, length, end) }
       case 0x08: {
         this.#pad(from + length, end)
         return { tag, type: 'ByteString', value: this.#view(from, length) }
@@ -118,8 +124,11 @@ class Reader {
       case 0x0b:
         this.#long(from, length)
         return { tag, type: 'DateTimeExtended', value: bytes.readBigInt64BE(from) }
-      default:
-        throw new KmipDecodeError('unknown_type', 'An item has an unknown type.')
+      default: {
+        const type = this.#draft ? draftTypes.get(word & 0xff) : undefined
+        if (type === undefined) throw new KmipDecodeError('unknown_type', 'An item has an unknown type.')
+        return { tag, type, value: this.#padded(from, length, end) }
+      }
     }
   }
 
@@ -163,6 +172,12 @@ class Reader {
     for (let at = from; at < stop; at++)
       if (this.#bytes[at] !== 0) throw new KmipDecodeError('wrong_padding', 'Padding is not zero.')
     this.position = stop
+  }
+
+  #padded(from: number, length: number, end: number): string {
+    const value = this.#text(from, length)
+    this.#pad(from + length, end)
+    return value
   }
 
   #view(from: number, length: number): Uint8Array {

@@ -35,6 +35,9 @@ function valueSize(node: TtlvNode, depth: number): number {
     case 'BigInteger':
       return padTo8(shortest(node.value).length)
     case 'TextString':
+    case 'Identifier':
+    case 'Reference':
+    case 'NameReference':
       return textSize(node.value)
     case 'ByteString':
       return node.value.length
@@ -77,9 +80,12 @@ function write(out: Buffer, at: number, node: TtlvNode): number {
       out.set(value, from + size - value.length)
       return from + size
     }
-    case 'TextString': {
+    case 'TextString':
+    case 'Identifier':
+    case 'Reference':
+    case 'NameReference': {
       const length = writeText(out, from, node.value)
-      head(out, at, node.tag, 0x07, length)
+      head(out, at, node.tag, textTypes[node.type], length)
       return padding(out, from + length, from + padTo8(length))
     }
     case 'ByteString': {
@@ -90,6 +96,8 @@ function write(out: Buffer, at: number, node: TtlvNode): number {
     }
   }
 }
+
+const textTypes = { TextString: 0x07, Identifier: 0x0c, Reference: 0x0d, NameReference: 0x0e } as const
 
 function head(out: Buffer, at: number, tag: number, type: number, length: number): void {
   putWord(out, at, (tag << 8) | type)

@@ -35,6 +35,13 @@ type IntervalNode = Item<'Interval', number>
 /** Microseconds since 1970-01-01T00:00:00Z, 64 bits, signed. */
 type DateTimeExtendedNode = Item<'DateTimeExtended', bigint>
 
+/** The identifier of an object, in 3.0 only; `fromVersion3` replaces it by a TextString. */
+type IdentifierNode = Item<'Identifier', string>
+/** The identifier of another object, in 3.0 only. */
+type ReferenceNode = Item<'Reference', string>
+/** The name of another object, in 3.0 only. */
+type NameReferenceNode = Item<'NameReference', string>
+
 /** A node of a TTLV tree, in every encoding (binary, JSON, XML). */
 export type TtlvNode =
   | StructureNode
@@ -48,6 +55,9 @@ export type TtlvNode =
   | DateTimeNode
   | IntervalNode
   | DateTimeExtendedNode
+  | IdentifierNode
+  | ReferenceNode
+  | NameReferenceNode
 
 /** The nodes of one type: `NodeOf<'Integer'>`. */
 export type NodeOf<T extends ItemType> = Extract<TtlvNode, { readonly type: T }>
@@ -65,6 +75,9 @@ export interface ItemValues {
   readonly DateTime: number
   readonly Interval: number
   readonly DateTimeExtended: bigint
+  readonly Identifier: string
+  readonly Reference: string
+  readonly NameReference: string
 }
 
 /** Bounds of every decoder. */
@@ -75,6 +88,8 @@ export interface DecodeLimits {
    * Total number of nodes. Default 65,536: a message of 64 MiB could otherwise become millions of objects.
    */
   readonly items?: number
+  /** true: the message is one of the draft 3.0, which has three more item types, and names of its own. */
+  readonly draft?: boolean
 }
 
 export const maximumDepth = 64
@@ -98,6 +113,9 @@ export function fits(node: TtlvNode): boolean {
     case 'DateTime':
       return Number.isInteger(node.value) && Math.abs(node.value) <= maximumDateTime
     case 'TextString':
+    case 'Identifier':
+    case 'Reference':
+    case 'NameReference':
       return node.value.isWellFormed()
     case 'BigInteger':
       return node.value.length > 0

@@ -13,7 +13,7 @@ import { parseXml, type XmlElement } from './parse.ts'
  * @throws KmipDecodeError for everything else
  */
 export function decodeXml(text: string | Uint8Array, limits: DecodeLimits = {}): TtlvNode {
-  return nodeOfElement(parseXml(typeof text === 'string' ? text : utf8Text(text), limits))
+  return nodeOfElement(parseXml(typeof text === 'string' ? text : utf8Text(text), limits), limits.draft)
 }
 
 function utf8Text(bytes: Uint8Array): string {
@@ -22,35 +22,45 @@ function utf8Text(bytes: Uint8Array): string {
 }
 
 /** Converts a parsed element to a node; the parser has already limited depth and size. */
-export function nodeOfElement(element: XmlElement, attributeName?: string): TtlvNode {
-  const tag = readTag(element)
+export function nodeOfElement(element: XmlElement, draft = false, attributeName?: string): TtlvNode {
+  const tag = readTag(element, draft)
   const type = element.attributes.get('type')
   if (type === undefined || type === 'Structure') {
     if (element.attributes.has('value'))
       throw new KmipDecodeError('malformed_xml', 'A structure must have members and no value.')
     const named = element.children
-      .find((child) => readTag(child) === Tag.AttributeName)
+      .find((child) => readTag(child, draft) === Tag.AttributeName)
       ?.attributes.get('value')
-    return { tag, type: 'Structure', value: element.children.map((child) => nodeOfElement(child, named)) }
+    return {
+      tag,
+      type: 'Structure',
+      value: element.children.map((child) => nodeOfElement(child, draft, named)),
+    }
   }
   if (element.children.length > 0)
     throw new KmipDecodeError('malformed_xml', 'Only structures can have members.')
   const value = element.attributes.get('value')
   if (value === undefined) throw new KmipDecodeError('malformed_xml', 'An item has no value.')
-  const node = scalar(tag, type, value, valueTag(tag, attributeName))
+  const node = scalar(tag, type, value, valueTag(tag, attributeName), draft)
   if (node === undefined || !fits(node))
     throw new KmipDecodeError('invalid_value', 'The value of an item is not valid for its type.')
   return node
 }
 
-function readTag(element: XmlElement): number {
+function readTag(element: XmlElement, draft: boolean): number {
   const number = element.attributes.get('tag')
-  const tag = tagByName(element.name === 'TTLV' ? (number ?? '') : element.name)
+  const tag = tagByName(element.name === 'TTLV' ? (number ?? '') : element.name, draft)
   if (tag === undefined) throw new KmipDecodeError('unknown_tag', 'An element has an unknown tag.')
   return tag
 }
 
-function scalar(tag: number, type: string, value: string, meaning: number): TtlvNode | undefined {
+function scalar(
+  tag: number,
+  type: string,
+  value: string,
+  meaning: number,
+  draft: boolean,
+): TtlvNode | undefined {
   switch (type) {
     case 'Integer': {
       const number = readInteger(value, meaning)
@@ -69,11 +79,16 @@ function scalar(tag: number, type: string, value: string, meaning: number): Ttlv
       return number === undefined ? undefined : { tag, type, value: Number(number) }
     }
     case 'Enumeration':
-      return { tag, type, value: parseEnumeration(meaning, value) }
+      return { tag, type, value: parseEnumeration(meaning, value, draft) }
     case 'Boolean':
       return value === 'true' || value === 'false' ? { tag, type, value: value === 'true' } : undefined
     case 'TextString':
       return { tag, type, value }
+    case 'Identifier':
+    case 'Reference':
+    case 'NameReference':
+      if (draft) return { tag, type, value }
+      throw unknownType()
     case 'ByteString':
       return { tag, type, value: parseHex(value) }
     case 'BigInteger':
@@ -83,8 +98,12 @@ function scalar(tag: number, type: string, value: string, meaning: number): Ttlv
     case 'DateTime':
       return { tag, type, value: parseDate(value) }
     default:
-      throw new KmipDecodeError('unknown_type', 'An item has an unknown type.')
+      throw unknownType()
   }
+}
+
+function unknownType(): KmipDecodeError {
+  return new KmipDecodeError('unknown_type', 'An item has an unknown type.')
 }
 
 function readInteger(value: string, meaning: number): number | undefined {

@@ -20,32 +20,37 @@ import { isXmlText } from './parse.ts'
  * @throws KmipEncodeError for values that their type cannot hold, text with characters that XML does not
  *   allow (most control characters), or a tree deeper than 64
  */
-export function encodeXml(node: TtlvNode): string {
-  return element(node, node.tag, 1)
+export function encodeXml(node: TtlvNode, draft = false): string {
+  return element(node, node.tag, 1, draft)
 }
 
-function element(node: TtlvNode, meaning: number, depth: number): string {
+function element(node: TtlvNode, meaning: number, depth: number, draft: boolean): string {
   if (!fits(node)) throw new KmipEncodeError(`The value is not valid for the type ${node.type}.`)
   const indent = '  '.repeat(depth - 1)
-  const named = tagName(node.tag) !== undefined
-  const name = named ? tagText(node.tag) : 'TTLV'
-  const start = `${indent}<${name}${named ? '' : ` tag="${tagText(node.tag)}"`}`
-  if (node.type !== 'Structure') return `${start} type="${node.type}" value="${valueText(node, meaning)}"/>\n`
+  const tag = tagName(node.tag, draft)
+  const name = tag ?? 'TTLV'
+  const start = `${indent}<${name}${tag !== undefined ? '' : ` tag="${tagText(node.tag)}"`}`
+  if (node.type !== 'Structure')
+    return `${start} type="${node.type}" value="${valueText(node, meaning, draft)}"/>\n`
   if (depth >= maximumDepth && node.value.length > 0)
     throw new KmipEncodeError('The tree is nested too deep.')
   const attributeName = attributeNameAmong(node.value)
   let members = ''
-  for (const member of node.value) members += element(member, valueTag(member.tag, attributeName), depth + 1)
+  for (const member of node.value)
+    members += element(member, valueTag(member.tag, attributeName), depth + 1, draft)
   return members === '' ? `${start}/>\n` : `${start}>\n${members}${indent}</${name}>\n`
 }
 
-function valueText(node: Exclude<TtlvNode, StructureNode>, meaning: number): string {
+function valueText(node: Exclude<TtlvNode, StructureNode>, meaning: number, draft: boolean): string {
   switch (node.type) {
     case 'Integer':
       return maskText(meaning, node.value, ' ') ?? String(node.value)
     case 'Enumeration':
-      return enumerationText(meaning, node.value)
+      return enumerationText(meaning, node.value, draft)
     case 'TextString':
+    case 'Identifier':
+    case 'Reference':
+    case 'NameReference':
       return escapeText(node.value)
     case 'ByteString':
       return lowerHex(node.value)

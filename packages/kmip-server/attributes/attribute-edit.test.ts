@@ -501,7 +501,7 @@ test('property: after any sequence of edits the stored attributes read back unch
           assert.deepEqual(listAttributes(state, now), before)
         }
         const seen = new Map<number, number>()
-        for (const { tag } of listAttributes(state, now)) seen.set(tag, (seen.get(tag) ?? 0) + 1)
+        for (const { tag } of listAttributes(state, now, '3.0')) seen.set(tag, (seen.get(tag) ?? 0) + 1)
         for (const [tag, count] of seen) {
           const rule = attributeRules.find((one) => one.tag === tag)
           assert.ok(rule?.multiple === true || count === 1, `${tagName(tag)} is there ${count} times`)

@@ -155,7 +155,8 @@ export function instancesCalled(
   now: number,
 ): readonly TtlvNode[] {
   const all = attributeInstances(state, name.tag, now)
-  return name.vendor === undefined ? all : all.filter((node) => isCalled(node, name))
+  const isWhole = name.vendor === undefined && name.linkType === undefined
+  return isWhole ? all : all.filter((node) => isCalled(node, name))
 }
 
 function requireInstance(

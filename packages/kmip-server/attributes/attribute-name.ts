@@ -1,5 +1,13 @@
 import { attributeRule, isTagName, readVendorName, requireRule, type VendorName } from '@warder/keys'
-import { attributeIn, type KmipVersion, Tag, type TtlvNode, tagText } from '@warder/kmip-codec'
+import {
+  attributeIn,
+  type KmipVersion,
+  linkTypeOfTag,
+  memberNumber,
+  Tag,
+  type TtlvNode,
+  tagText,
+} from '@warder/kmip-codec'
 import { kmipFailure } from '../failure/failure.ts'
 import { sameVendorName } from './attribute-vendor.ts'
 
@@ -8,6 +16,8 @@ export interface AttributeName {
   readonly tag: number
   /** Of vendor attributes only. */
   readonly vendor: VendorName | undefined
+  /** Of links only: 3.0 names each kind of link. */
+  readonly linkType?: number
 }
 
 /**
@@ -16,6 +26,8 @@ export interface AttributeName {
  */
 export function readReferredName(reference: TtlvNode): AttributeName | undefined {
   if (reference.type === 'Enumeration') {
+    const linkType = linkTypeOfTag(reference.value)
+    if (linkType !== undefined) return { tag: Tag.Link, vendor: undefined, linkType }
     return attributeRule(reference.value) === undefined
       ? undefined
       : { tag: reference.value, vendor: undefined }
@@ -41,10 +53,15 @@ export function isKnownAttribute(version: KmipVersion, tag: number): boolean {
 }
 
 /** Is this node an instance of the attribute of that name? */
-export function isCalled(node: TtlvNode, { tag, vendor }: AttributeName): boolean {
+export function isCalled(node: TtlvNode, { tag, vendor, linkType }: AttributeName): boolean {
+  if (linkType !== undefined) return node.tag === tag && linkTypeIn(node) === linkType
   if (node.tag !== tag || vendor === undefined) return node.tag === tag
   const other = readVendorName(node)
   return other !== undefined && (sameVendorName(other, vendor) || (isTagName(other) && isTagName(vendor)))
+}
+
+function linkTypeIn(node: TtlvNode): number | undefined {
+  return node.type === 'Structure' ? memberNumber(node, Tag.LinkType) : undefined
 }
 
 /** For messages: `Name`, `x-attribute1`. */

@@ -16,6 +16,7 @@ import {
   boolean,
   byteString,
   dateTime,
+  draftVersion,
   Enumeration,
   enumeration,
   findMember,
@@ -58,7 +59,7 @@ export function listAttributes(
 ): readonly TtlvNode[] {
   const stored = groupByTag(readStoredAttributes(state.object))
   return attributeRules.flatMap((rule) =>
-    rule.appliesTo.has(state.object.type) && !isGoneFrom(version, rule)
+    rule.appliesTo.has(state.object.type) && !isGoneFrom(version, rule) && !isLaterThan(version, rule)
       ? instances(state, rule.tag, stored.get(rule.tag) ?? [], now)
       : [],
   )
@@ -125,6 +126,8 @@ const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>
   [Tag.UniqueIdentifier, ({ id }) => textString(Tag.UniqueIdentifier, id)],
   [Tag.ShortUniqueIdentifier, ({ id }) => byteString(Tag.ShortUniqueIdentifier, shortIdentifier(id))],
   [Tag.ObjectType, ({ type }) => enumeration(Tag.ObjectType, Enumeration.ObjectType[type])],
+  // Objects of class System belong to the server itself, which shows none.
+  [Tag.ObjectClass, () => enumeration(Tag.ObjectClass, Enumeration.ObjectClass.User)],
   [
     Tag.CryptographicLength,
     ({ bits }) => (bits === undefined ? undefined : integer(Tag.CryptographicLength, bits)),
@@ -236,6 +239,14 @@ function revocationReason({
     ),
     revocationMessage === undefined ? undefined : textString(Tag.RevocationMessage, revocationMessage),
   ])
+}
+
+/**
+ * Is the attribute one of 3.0 alone, for a client of another version? (The message layer removes what is newer than 1.x
+ * and 2.0.)
+ */
+export function isLaterThan(version: KmipVersion, { since }: AttributeRule): boolean {
+  return since === draftVersion && version !== draftVersion
 }
 
 /** Is the attribute removed from this version? */

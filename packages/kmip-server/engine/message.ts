@@ -1,5 +1,11 @@
 import type { Logger, Metrics } from '@warder/base'
-import { encodeResponse, type KmipVersion, type OperationName, type ResponseItem } from '@warder/kmip-codec'
+import {
+  atLeast,
+  encodeResponse,
+  type KmipVersion,
+  type OperationName,
+  type ResponseItem,
+} from '@warder/kmip-codec'
 import type { Principal, Tracer } from '@warder/server'
 import { kmipFailure } from '../failure/failure.ts'
 import { BatchData, BatchIdentifiers } from './batch-results.ts'
@@ -124,5 +130,5 @@ export function serverCorrelationFor(
   { version, clientCorrelationValue }: Pick<Asked, 'version' | 'clientCorrelationValue'>,
   requestId: string,
 ): string | undefined {
-  return version === '2.1' || clientCorrelationValue !== undefined ? requestId : undefined
+  return atLeast(version, '2.1') || clientCorrelationValue !== undefined ? requestId : undefined
 }

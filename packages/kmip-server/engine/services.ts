@@ -27,6 +27,8 @@ export interface KmipServices extends AccessServices {
   readonly forceDefaultUsername: boolean
   /** true: passwords in KMIP headers are ignored when the caller has a client certificate. */
   readonly ignoreHeaderPassword: boolean
+  /** true: KMIP 3.0 (committee draft) is served, too. */
+  readonly kmipDraft: boolean
   /** Distinguishes users from earlier users of the same name. */
   readonly names: Names
   /** Suspended principals, whose requests are refused. */

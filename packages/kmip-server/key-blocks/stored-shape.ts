@@ -8,6 +8,7 @@ import {
 } from '@warder/keys'
 import {
   byteString,
+  type DraftObjectType,
   Enumeration,
   enumeration,
   type StructureNode,
@@ -19,7 +20,7 @@ import {
   type ValueName,
 } from '@warder/kmip-codec'
 
-export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'User' | 'Group'>
+export type KmipObjectType = Exclude<ValueName<'ObjectType'>, DraftObjectType>
 export type CryptographicAlgorithm = ValueName<'CryptographicAlgorithm'>
 export type PointCompression = ValueName<'KeyCompressionType'>
 

@@ -9,7 +9,7 @@ import {
   type TtlvNode,
   tagText,
 } from '@warder/kmip-codec'
-import { isGoneFrom } from '../attributes/attribute-view.ts'
+import { isGoneFrom, isLaterThan } from '../attributes/attribute-view.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type DecodedPayload, definePayload, field } from '../payloads/payload.ts'
 
@@ -99,7 +99,7 @@ function toTerms(nodes: readonly TtlvNode[], version: KmipVersion): readonly Ter
   const terms: Term[] = []
   for (const node of nodes) {
     const rule = attributeRule(node.tag)
-    if (rule === undefined || isGoneFrom(version, rule))
+    if (rule === undefined || isGoneFrom(version, rule) || isLaterThan(version, rule))
       throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute to search by.`)
     if (node.type !== rule.type)
       throw kmipFailure('InvalidField', `${rule.name} must be of type ${rule.type}.`)

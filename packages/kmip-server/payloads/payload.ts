@@ -1,9 +1,11 @@
 import {
   atLeast,
+  type DraftObjectType,
   Enumeration,
   type EnumerationName,
   type ItemType,
   type ItemValues,
+  isDraftValue,
   KmipDecodeError,
   type KmipVersion,
   requireType,
@@ -214,6 +216,11 @@ const objectTags: readonly number[] = [
   Tag.Template,
 ]
 
+/** Names of an enumeration in every version: objects of the types that only 3.0 has are made by their own operations. */
+type NamedValue<E extends EnumerationName> = E extends 'ObjectType'
+  ? Exclude<ValueName<E>, DraftObjectType>
+  : ValueName<E>
+
 /** The kinds of fields. */
 export const field = {
   text: (tag: number) => scalar(tag, 'TextString'),
@@ -230,15 +237,16 @@ export const field = {
   code: (tag: number) => scalar(tag, 'Enumeration'),
 
   /** A value of the enumeration that is called as the tag is, by its name. */
-  named<E extends EnumerationName & keyof typeof Tag>(enumeration: E): Optional<ValueName<E>> {
+  named<E extends EnumerationName & keyof typeof Tag>(enumeration: E): Optional<NamedValue<E>> {
     const tag = Tag[enumeration]
     const numbers = Enumeration[enumeration] as Readonly<Record<string, number>>
     return {
       ...scalar(tag, 'Enumeration'),
       plain: undefined,
       read(node) {
-        const name = valueName(enumeration, requireType(node, 'Enumeration').value)
-        if (name !== undefined) return name
+        const { value } = requireType(node, 'Enumeration')
+        const name = isDraftValue(enumeration, value) ? undefined : valueName(enumeration, value)
+        if (name !== undefined) return name as NamedValue<E>
         throw new KmipDecodeError('unknown_enumeration', `${tagText(tag)} has an unknown value.`)
       },
       write: (name) => ({ tag, type: 'Enumeration', value: numbers[name] ?? 0 }),

@@ -89,7 +89,7 @@ export function kmipClient(caller: Caller, options: KmipClientOptions = {}): Kmi
     })
     assert.equal(answer.status, 200, answer.text)
     assert.match(answer.headers['content-type'] ?? '', new RegExp(`^${contentTypes[encoding]}`))
-    return readResponse(decodeNode(answer.bytes, encoding))
+    return readResponse(decodeNode(answer.bytes, encoding, { draft: version === '3.0' }))
   }
   const ask: KmipClient['ask'] = async (operation, payload = []) => {
     const { items } = await send([{ operation, payload }])

@@ -28,9 +28,12 @@ const bareErrors: ErrorShape = {
   }),
 }
 
-/** KMIP over HTTP: `/kmip/2_1` and `/kmip/1_4` in JSON, `/kmip` in any encoding and version. */
-export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>[] {
-  const bare = (version: '2.1' | '1.4', path: string): Operation<KmipServices> =>
+/**
+ * KMIP over HTTP: `/kmip/2_1` and `/kmip/1_4` in JSON, `/kmip` in any encoding and version.
+ * @param draft also `/kmip/3_0`
+ */
+export function kmipRoutes(engine: KmipEngine, draft: boolean): readonly Operation<KmipServices>[] {
+  const bare = (version: '3.0' | '2.1' | '1.4', path: string): Operation<KmipServices> =>
     define({
       name: `kmip.http.${version.replace('.', '_')}`,
       route: post(path),
@@ -75,7 +78,8 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
       return answerMessage(engine, context, encoding, {})
     },
   })
-  return [bare('2.1', '/kmip/2_1'), bare('1.4', '/kmip/1_4'), any]
+  const drafts = draft ? [bare('3.0', '/kmip/3_0')] : []
+  return [...drafts, bare('2.1', '/kmip/2_1'), bare('1.4', '/kmip/1_4'), any]
 }
 
 async function answerMessage(

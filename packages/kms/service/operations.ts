@@ -55,6 +55,8 @@ interface OperationsOptions {
   readonly health?: readonly HealthPart[] | undefined
   /** Absent if the operations are only described. */
   readonly kmip?: KmipEngine
+  /** true: `/kmip/3_0` is served. */
+  readonly kmipDraft?: boolean
   /** Absent: `/v1/auth/…` is not passed on. */
   readonly authProxy?: Forward | undefined
   /** true: `/v1/transit/…` is served. */
@@ -81,6 +83,7 @@ export function kmsOperations({
   baseUrl,
   health = [readableDatabase(db)],
   kmip = nothing,
+  kmipDraft = false,
   authProxy,
   transit = false,
   external,
@@ -101,7 +104,7 @@ export function kmsOperations({
     ),
     ...pkiOperations,
     ...acmeOperations(acme),
-    ...kmipRoutes(kmip),
+    ...kmipRoutes(kmip, kmipDraft),
     ...withoutData(...officerOperations),
     ...(transit ? transitOperations(baseUrl) : []),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),

@@ -305,6 +305,10 @@ export const kmsSettings = {
     default: false,
     docs: 'Ignore UsernameAndPassword in the header of KMIP messages if the caller has a client certificate: for devices that always send one (FortiOS). The password is then not checked, and the certificate alone determines the user.',
   }),
+  kmip_draft_3_0: boolean({
+    default: false,
+    docs: 'Also serve KMIP 3.0, a committee draft whose details may still change: on the socket, at `/kmip` and as JSON at `/kmip/3_0`. Without it, requests in 3.0 get UnsupportedProtocolVersion.',
+  }),
   ...algorithmSettings,
   ...hsmSettings,
   ...externalSettings,

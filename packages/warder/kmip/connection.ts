@@ -7,6 +7,7 @@ import {
   type Encoding,
   encodeNode,
   frameLength,
+  isDraftMessage,
   type TtlvNode,
 } from '@warder/kmip-codec'
 
@@ -65,7 +66,7 @@ function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
       const headers = { 'content-type': contentTypes[encoding], ...authorization }
       const { status, body } = await transport.send('POST', '/kmip', headers, encodeNode(message, encoding))
       if (status !== 200) throw new Error(`HTTP ${status}: ${new TextDecoder().decode(body).slice(0, 300)}`)
-      return decodeNode(body, encoding)
+      return decodeNode(body, encoding, { draft: isDraftMessage(message) })
     },
     close: () => transport.close(),
   }
@@ -91,7 +92,7 @@ function socketConnection({ socket, ca, serverName, cert, key }: Endpoint): Conn
       const tls = await ensureConnected()
       const answer = readFrame(tls)
       tls.write(encodeNode(message, 'ttlv'))
-      return decodeNode(await answer, 'ttlv')
+      return decodeNode(await answer, 'ttlv', { draft: isDraftMessage(message) })
     },
     close: () => void open?.then((tls) => tls.destroy()).catch(() => undefined),
   }

@@ -1,9 +1,12 @@
 import { isTagName, readVendorName, type VendorName } from '@warder/keys'
 import {
   atLeast,
+  draftVersion,
   encodeTtlv,
   enumeration,
   isLegacy,
+  linkTag,
+  memberNumber,
   structure,
   Tag,
   type TtlvNode,
@@ -113,13 +116,20 @@ export const getAttributeList = defineOperation({
     for (const node of await withoutDigest(context, state, listAttributes(state, now, version))) {
       if (!isKnownAttribute(version, node.tag)) continue
       const vendor = node.tag === Tag.Attribute ? readVendorName(node) : undefined
-      if (vendor === undefined)
-        references.set(String(node.tag), enumeration(Tag.AttributeReference, node.tag))
-      else references.set(JSON.stringify(vendor), vendorReference(vendor))
+      const tag = version === draftVersion ? tagOfKind(node) : node.tag
+      if (vendor === undefined) {
+        if (tag !== undefined) references.set(String(tag), enumeration(Tag.AttributeReference, tag))
+      } else references.set(JSON.stringify(vendor), vendorReference(vendor))
     }
     return { uniqueIdentifier: context.object.id, attributeReferences: [...references.values()] }
   },
 })
+
+/** 3.0 has an attribute for each kind of link; undefined for kinds that it does not have. */
+function tagOfKind(node: TtlvNode): number | undefined {
+  if (node.tag !== Tag.Link || node.type !== 'Structure') return node.tag
+  return linkTag(memberNumber(node, Tag.LinkType))
+}
 
 function vendorReference({ vendor, name }: VendorName): TtlvNode {
   return structure(Tag.AttributeReference, [

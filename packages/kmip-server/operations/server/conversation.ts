@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { Enumeration, Tag } from '@warder/kmip-codec'
+import { draftVersion, Enumeration, Tag } from '@warder/kmip-codec'
 import { defineOperation, signedIn } from '../../engine/operation.ts'
 import { kmipFailure } from '../../failure/failure.ts'
 import { definePayload, field, noMembers, required } from '../../payloads/payload.ts'
@@ -60,7 +60,7 @@ const notInitialized = 0x190
 /**
  * PKCS_11 (KMIP 2.1 §6.1.37) for a server without a token: a client can initialize, get the library information and
  * finalize. The answer to every other function is CKR_FUNCTION_NOT_SUPPORTED. There is no state: the correlation value
- * only shows that a client has initialized.
+ * only shows that a client has initialized; 3.0 repeats it in each answer.
  */
 export const pkcs11 = defineOperation({
   name: 'PKCS_11',
@@ -80,8 +80,9 @@ export const pkcs11 = defineOperation({
     context.audit({ details: { function: called } })
     if (called === C_Initialize) return { called, correlation: randomBytes(16), code: ok }
     if (correlation === undefined) return { called, code: notInitialized }
-    if (called === C_GetInfo) return { called, output: info, code: ok }
-    return { called, code: called === C_Finalize ? ok : functionNotSupported }
+    const answered = context.version === draftVersion ? { called, correlation } : { called }
+    if (called === C_GetInfo) return { ...answered, output: info, code: ok }
+    return { ...answered, code: called === C_Finalize ? ok : functionNotSupported }
   },
 })
 

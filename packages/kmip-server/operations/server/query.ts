@@ -6,7 +6,7 @@ import {
   isLegacy,
   type KmipVersion,
   kmipVersion,
-  kmipVersions,
+  listVersions,
   type OperationName,
   objectTypeIn,
   operationIn,
@@ -211,10 +211,10 @@ export const discoverVersions = defineOperation({
   access: signedIn,
   request: versions,
   reply: versions,
-  handle({ versions: asked }) {
-    const known = asked.map(({ major, minor }) => kmipVersion(major, minor))
+  handle({ versions: asked }, { services: { kmipDraft } }) {
+    const known = asked.map(({ major, minor }) => kmipVersion(major, minor, kmipDraft))
     const common =
-      asked.length === 0 ? kmipVersions : new Set(known.filter((version) => version !== undefined))
+      asked.length === 0 ? listVersions(kmipDraft) : new Set(known.filter((version) => version !== undefined))
     return { versions: [...common].map(versionNumbers) }
   },
 })

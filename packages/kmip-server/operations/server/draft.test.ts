@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  Enumeration,
+  enumeration,
+  integer,
+  kmipVersions,
+  listVersions,
+  structure,
+  Tag,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip-codec'
+import { type Started, startSharedKms } from '@warder/kms/testing'
+import { kmipClient, type Payload } from '../../testing/kmip-client.ts'
+import { aesAttributes, attributes, objectType, uid } from '../../testing/nodes.ts'
+
+const on = await startSharedKms({ config: { kmip_draft_3_0: true } })
+const off = await startSharedKms()
+const client = (kms: Started, version: '2.1' | '3.0', user = 'alice') =>
+  kmipClient(kms.user(user), { version })
+
+const reference = (tag: number) => enumeration(Tag.AttributeReference, tag)
+const link = (type: number, id: string) =>
+  structure(Tag.Link, [enumeration(Tag.LinkType, type), textString(Tag.LinkedObjectIdentifier, id)])
+const { NextLink, PreviousLink } = Enumeration.LinkType
+
+function versionsIn(payload: Payload): readonly string[] {
+  return payload.nodes.map((node) =>
+    node.type === 'Structure' ? node.value.map(({ value }) => String(value)).join('.') : '',
+  )
+}
+
+function protocolVersion(version: string): TtlvNode {
+  const [major, minor] = version.split('.').map(Number)
+  return structure(Tag.ProtocolVersion, [
+    integer(Tag.ProtocolVersionMajor, major ?? 0),
+    integer(Tag.ProtocolVersionMinor, minor ?? 0),
+  ])
+}
+
+test('Without the setting 3.0 is neither offered nor served', async () => {
+  assert.deepEqual(versionsIn(await client(off, '2.1').do('DiscoverVersions')), [...kmipVersions])
+  const asked = ['3.0', '2.1'].map(protocolVersion)
+  assert.deepEqual(versionsIn(await client(off, '2.1').do('DiscoverVersions', asked)), ['2.1'])
+  const { version, items } = await client(off, '3.0').send([{ operation: 'Query' }])
+  assert.deepEqual([version, items[0]?.reason], ['2.1', 'UnsupportedProtocolVersion'])
+  assert.equal((await off.user('alice').post('/kmip/3_0', { tag: 'Query', value: [] })).status, 404)
+})
+
+test('With it both directions negotiate 3.0, and a client of 2.1 stays with its own version', async () => {
+  for (const version of ['2.1', '3.0'] as const) {
+    assert.deepEqual(versionsIn(await client(on, version).do('DiscoverVersions')), [...listVersions(true)])
+    const asked = ['4.0', '3.0', '2.1'].map(protocolVersion)
+    assert.deepEqual(versionsIn(await client(on, version).do('DiscoverVersions', asked)), ['3.0', '2.1'])
+  }
+  const answer = await on.user('alice').post('/kmip/3_0', {
+    tag: 'Create',
+    value: [
+      { tag: 'ObjectType', type: 'Enumeration', value: 'SymmetricKey' },
+      {
+        tag: 'Attributes',
+        value: [
+          { tag: 'CryptographicAlgorithm', type: 'Enumeration', value: 'AES' },
+          { tag: 'Name', type: 'TextString', value: 'bare' },
+        ],
+      },
+    ],
+  })
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(answer.json.value[1].type, 'Identifier')
+})
+
+test('What one version stores the other reads in its own words', async () => {
+  const [old, draft] = [client(on, '2.1'), client(on, '3.0')]
+  const { id } = await draft.do('Create', [
+    objectType('SymmetricKey'),
+    aesAttributes(256, textString(Tag.ObjectGroup, 'arrays'), link(NextLink, 'other')),
+  ])
+  await old.do('AddAttribute', [uid(id), structure(Tag.NewAttribute, [link(PreviousLink, 'first')])])
+  const read = async (by: typeof old, ...tags: readonly number[]) => {
+    const [, holder] = (await by.do('GetAttributes', [uid(id), ...tags.map(reference)])).nodes
+    assert.ok(holder?.type === 'Structure')
+    return holder.value
+  }
+  assert.deepEqual(await read(old, Tag.Link), [link(NextLink, 'other'), link(PreviousLink, 'first')])
+  assert.deepEqual(await read(draft, Tag.PreviousLink), [link(PreviousLink, 'first')])
+  assert.deepEqual(await read(draft, Tag.ObjectClass), [
+    enumeration(Tag.ObjectClass, Enumeration.ObjectClass.User),
+  ])
+  assert.deepEqual(await read(old, Tag.ObjectClass), [])
+  const listed = async (by: typeof old) =>
+    (await by.do('GetAttributeList', [uid(id)])).nodes.slice(1).map(({ value }) => value)
+  const [oldList, draftList] = [await listed(old), await listed(draft)]
+  assert.ok(oldList.includes(Tag.Link) && !oldList.includes(Tag.ObjectClass))
+  for (const tag of [Tag.NextLink, Tag.PreviousLink, Tag.ObjectClass])
+    assert.ok(draftList.includes(tag), String(tag))
+  assert.ok(!draftList.includes(Tag.Link) && !draftList.includes(Tag.ParentLink))
+  await draft.do('DeleteAttribute', [uid(id), reference(Tag.NextLink)])
+  assert.deepEqual(await read(old, Tag.Link), [link(PreviousLink, 'first')])
+})
+
+test('Objects are found by their class in 3.0 alone', async () => {
+  const draft = client(on, '3.0', 'carol')
+  const { id } = await draft.do('Create', [objectType('SymmetricKey'), aesAttributes()])
+  const ofClass = (name: 'User' | 'System') =>
+    attributes(enumeration(Tag.ObjectClass, Enumeration.ObjectClass[name]))
+  const found = async (name: 'User' | 'System') =>
+    (await draft.do('Locate', [ofClass(name)])).nodes
+      .filter(({ tag }) => tag === Tag.UniqueIdentifier)
+      .map(({ value }) => value)
+  assert.deepEqual(await found('User'), [id])
+  assert.deepEqual(await found('System'), [])
+  await client(on, '2.1', 'carol').fails('Locate', [ofClass('User')], 'InvalidAttribute')
+})
+
+test('A device makes neither users nor groups nor credentials', async () => {
+  const draft = client(on, '3.0')
+  const name = structure(Tag.Name, [textString(Tag.NameValue, 'x'), enumeration(Tag.NameType, 1)])
+  for (const operation of ['CreateUser', 'CreateGroup', 'CreateCredential'] as const)
+    await draft.fails(operation, [attributes(name)], 'OperationNotSupported')
+})
