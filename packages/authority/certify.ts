@@ -1,16 +1,18 @@
-import { createHash } from 'node:crypto'
-import { failure } from '@warder/base'
+import { createHash, X509Certificate } from 'node:crypto'
+import { failure, isName } from '@warder/base'
 import { stageUse, type UnitOfWork, useNowChanges } from '@warder/keys'
 import {
   derBitString,
   derSequence,
   type Extension,
   issueCertificate,
+  keyPurposes,
   lintWritten,
   nameText,
   type ProfileName,
   readBasicConstraints,
 } from '@warder/pki'
+import { readPeerCommonName } from '@warder/server'
 import type { Change, Database } from '@warder/storage'
 import { type Authority, toIssuer } from './authority.ts'
 import { requireAuthorityNotCompromised, requireNotCompromised, toKeyId } from './compromised-key-store.ts'
@@ -135,6 +137,15 @@ export async function certify(
     crlNumber: undefined,
     version: 1,
     keyId: wanted.isPossessionShown ? toKeyId(spki) : undefined,
+    clientName: profile === 'client' || profile === 'unknown' ? readClientName(der) : undefined,
   }
   return { der, serial, register: (certificateId) => insertIssuedChange({ ...entry, certificateId }) }
+}
+
+/** The user that a certificate authenticates to this service, as the handshake reads it. */
+function readClientName(der: Uint8Array): string | undefined {
+  const certificate = new X509Certificate(der)
+  if (certificate.ca || !certificate.keyUsage?.includes(keyPurposes.clientAuth)) return undefined
+  const name = readPeerCommonName(certificate)
+  return name !== undefined && isName(name) ? name : undefined
 }

@@ -38,6 +38,7 @@ export {
 } from './register/authority-store.ts'
 export { issuerId } from './register/certificates.ts'
 export {
+  fillClientNames,
   findIssued,
   findIssuedCertificate,
   type IssuedCertificate,

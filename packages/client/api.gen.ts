@@ -2452,6 +2452,102 @@ export interface Operations {
       readonly tags: readonly string[]
     }
   }
+  /** One KMIP client, with its certificates */
+  readonly 'kmip.devices.get': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly reply: {
+      /** The user that owns the objects of the device. */
+      readonly name: string
+      /** Those that end last come first. */
+      readonly certificates: readonly {
+        /** Hexadecimal. */
+        readonly serial: string
+        /** SHA-256, hexadecimal. */
+        readonly fingerprint: string
+        /** RFC 4514. */
+        readonly issuer?: string
+        /** RFC 3339, UTC. */
+        readonly not_before: string
+        /** RFC 3339, UTC. */
+        readonly not_after: string
+        /** Revocations by authorities that are not of this installation are not known here. */
+        readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+        readonly revoked_at?: string
+        readonly reason?: string
+        /** local: the local authority issued it (`warder kmip certificate`); authority: one of `/v1/pki/authorities`; presented: another one. */
+        readonly source: 'local' | 'authority' | 'presented'
+        /** At `/v1/pki/certificates`. */
+        readonly id?: string
+        /** At `/v1/pki/authorities`. */
+        readonly authority?: string
+      }[]
+      /** End of the certificate that ends last and is not revoked. */
+      readonly ends_at?: string
+      /** Last message, exact to about a minute; absent: none in the last 400 days. RFC 3339, UTC. */
+      readonly last_seen?: string
+      /** Version of the protocol at that time. */
+      readonly kmip_version?: string
+      /** ttlv, json or xml. */
+      readonly encoding?: string
+      /** Objects that it owns, without earlier versions; 1000: this number or more. */
+      readonly keys: number
+      readonly blocked: boolean
+    }
+  }
+  /** KMIP clients with a client certificate, in pages */
+  readonly 'kmip.devices.list': {
+    readonly query?: {
+      /** Substring of the name, case-insensitive. */
+      readonly search?: string
+      /** Only devices whose `ends_at` is within this number of days, from 1 on. */
+      readonly expiring_days?: string
+      /** `X-Next-After` of the previous page. */
+      readonly after?: string
+      /** 1 to 1000, default 100. */
+      readonly limit?: string
+    }
+    readonly reply: readonly {
+      /** The user that owns the objects of the device. */
+      readonly name: string
+      /** Those that end last come first. */
+      readonly certificates: readonly {
+        /** Hexadecimal. */
+        readonly serial: string
+        /** SHA-256, hexadecimal. */
+        readonly fingerprint: string
+        /** RFC 4514. */
+        readonly issuer?: string
+        /** RFC 3339, UTC. */
+        readonly not_before: string
+        /** RFC 3339, UTC. */
+        readonly not_after: string
+        /** Revocations by authorities that are not of this installation are not known here. */
+        readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+        readonly revoked_at?: string
+        readonly reason?: string
+        /** local: the local authority issued it (`warder kmip certificate`); authority: one of `/v1/pki/authorities`; presented: another one. */
+        readonly source: 'local' | 'authority' | 'presented'
+        /** At `/v1/pki/certificates`. */
+        readonly id?: string
+        /** At `/v1/pki/authorities`. */
+        readonly authority?: string
+      }[]
+      /** End of the certificate that ends last and is not revoked. */
+      readonly ends_at?: string
+      /** Last message, exact to about a minute; absent: none in the last 400 days. RFC 3339, UTC. */
+      readonly last_seen?: string
+      /** Version of the protocol at that time. */
+      readonly kmip_version?: string
+      /** ttlv, json or xml. */
+      readonly encoding?: string
+      /** Objects that it owns, without earlier versions; 1000: this number or more. */
+      readonly keys: number
+      readonly blocked: boolean
+    }[]
+    readonly paged: true
+  }
   /** Send a test notice to the webhook and by e-mail, at once */
   readonly 'notices.test': {
     readonly body: {
@@ -3208,6 +3304,8 @@ export const routes = {
   'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.list': { method: 'GET', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.remove': { method: 'DELETE', path: '/v1/crypto/keys/{kid}/tags' },
+  'kmip.devices.get': { method: 'GET', path: '/v1/kmip/devices/{name}' },
+  'kmip.devices.list': { method: 'GET', path: '/v1/kmip/devices' },
   'notices.test': { method: 'POST', path: '/v1/notices/test' },
   'pki.acme.accounts.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/accounts' },
   'pki.acme.accounts.revoke': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/accounts/{account}' },

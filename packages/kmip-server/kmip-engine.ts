@@ -125,6 +125,7 @@ async function answerAs(
     const problem = kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.')
     return refuseRequest(options, exchange, problem)
   }
+  noteDevice(options, exchange, principal)
   const { header, version } = request
   const message = (): Message =>
     newMessage(options, options.jobs, caller, principal, {
@@ -139,6 +140,21 @@ async function answerAs(
     ? defer(message(), request.items, batchErrorContinuation)
     : runBatch(message, request.items, batchErrorContinuation))
   return await conclude(options, exchange, answers)
+}
+
+/** Devices are the clients with a client certificate. The version of a message that only negotiates it is not theirs. */
+function noteDevice(
+  { services: { clock, sightings } }: Engine,
+  { request, encoding, caller: { certificate } }: Exchange,
+  { name, method }: Principal,
+): void {
+  if (certificate === undefined) return
+  const negotiates = request.items.every(({ operation }) => operation === 'DiscoverVersions')
+  const version = negotiates ? undefined : request.version
+  sightings.note(
+    { name, at: clock.now(), version, encoding },
+    method === 'tls_auth' ? certificate : undefined,
+  )
 }
 
 /** Records the outcome and encodes the answer. */

@@ -116,6 +116,7 @@ export {
   type ClientCertificate,
   findClientRevocations,
   listClientCertificates,
+  listLocalRevocations,
   readClientCertificate,
   recordClientCertificate,
   revokeClientCertificates,

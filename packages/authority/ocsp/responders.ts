@@ -85,6 +85,7 @@ export async function certifyResponder(
       crlNumber: undefined,
       version: 1,
       keyId: undefined,
+      clientName: undefined,
     }),
     ...issuerChanges(db, issuer),
     ...(await useNowChanges(db, authority.key.object, serviceName, now)),

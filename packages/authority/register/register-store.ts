@@ -1,4 +1,5 @@
-import type { ProfileName, RevocationReason } from '@warder/pki'
+import { isName } from '@warder/base'
+import { nameFromText, PkiError, type ProfileName, type RevocationReason, readNameParts } from '@warder/pki'
 import { type Change, change, type Database, insertInto, query, type SqlValue } from '@warder/storage'
 
 /** Topic of `Database.changed` for certificates that were issued. */
@@ -33,6 +34,8 @@ export interface IssuedCertificate {
   readonly version: number
   /** See `toKeyId`; undefined if possession of the private key was not proved. */
   readonly keyId: string | undefined
+  /** The user that it authenticates; undefined: it is no client certificate, or has no usable common name. */
+  readonly clientName: string | undefined
 }
 
 /** Of a certificate in the register. @param serial the content of the INTEGER */
@@ -64,6 +67,7 @@ interface Row {
   readonly crl_number: number | null
   readonly version: number
   readonly key_id: string | null
+  readonly client_name: string | null
 }
 
 const columnNames = [
@@ -85,6 +89,7 @@ const columnNames = [
   'crl_number',
   'version',
   'key_id',
+  'client_name',
 ] as const
 const columns = columnNames.join(', ')
 
@@ -191,6 +196,7 @@ export function insertIssuedChange(issued: IssuedCertificate): Change {
       issued.crlNumber ?? null,
       issued.version,
       issued.keyId ?? null,
+      issued.clientName ?? null,
     ],
     1,
   )
@@ -218,6 +224,43 @@ export function revocationChanges(
   ]
 }
 
+const clientsPage = query<[after: string, limit: number], { readonly id: string; readonly subject: string }>(
+  `SELECT id, subject FROM pki_issued WHERE id > ? AND profile = 'client' AND client_name IS NULL
+     ORDER BY id LIMIT ?`,
+)
+const setClientName = query<[name: string, id: string], unknown>(
+  'UPDATE pki_issued SET client_name = ? WHERE id = ? AND client_name IS NULL',
+)
+const rowsPerCommit = 500
+
+/** Fills `client_name` of client certificates that earlier versions registered, from their subjects. */
+export async function fillClientNames(db: Database): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const rows: readonly { readonly id: string; readonly subject: string }[] = await db.all(clientsPage, [
+      after,
+      rowsPerCommit,
+    ])
+    const changes = rows.flatMap(({ id, subject }) => {
+      const name = findCommonName(subject)
+      return name === undefined ? [] : [change(setClientName, [name, id])]
+    })
+    if (changes.length > 0) await db.commit(changes)
+    after = rows.length < rowsPerCommit ? undefined : rows.at(-1)?.id
+  }
+}
+
+/** The one common name of a subject, if it can be that of a user. @param subject RFC 4514 */
+function findCommonName(subject: string): string | undefined {
+  try {
+    const names = readNameParts(nameFromText(subject)).filter(([part]) => part === 'CN')
+    const [, name] = names[0] ?? []
+    return names.length === 1 && name !== undefined && isName(name) && name !== '*' ? name : undefined
+  } catch (error) {
+    if (error instanceof PkiError) return undefined
+    throw error
+  }
+}
+
 function toIssued(row: Row): IssuedCertificate {
   return {
     id: row.id,
@@ -238,5 +281,6 @@ function toIssued(row: Row): IssuedCertificate {
     crlNumber: row.crl_number ?? undefined,
     version: row.version,
     keyId: row.key_id ?? undefined,
+    clientName: row.client_name ?? undefined,
   }
 }

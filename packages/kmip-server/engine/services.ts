@@ -1,16 +1,15 @@
 import type { AuditTrail } from '@warder/audit'
 import type { FetchedCrls, RevocationConfig } from '@warder/authority'
-import type { Clock } from '@warder/base'
 import type { AlgorithmPolicy } from '@warder/crypto'
 import type { PasswordLogin } from '@warder/identity'
-import type { AccessServices, Blocks, GcmBudgets, LastUses, Names, RestoreGate } from '@warder/keys'
+import type { GcmBudgets, LastUses, Names, RestoreGate } from '@warder/keys'
 import { defineOperation } from '@warder/server'
 import type { Seal } from '@warder/storage'
+import type { DeviceServices } from '../devices/device-operations.ts'
 
 /** Services that the KMIP front end needs. */
-export interface KmipServices extends AccessServices {
+export interface KmipServices extends DeviceServices {
   readonly seal: Seal
-  readonly clock: Clock
   /** Refuses requests of a restored installation that is held; undefined = it was not held when the service was built. */
   readonly restoreGate: RestoreGate | undefined
   readonly budgets: GcmBudgets
@@ -22,7 +21,6 @@ export interface KmipServices extends AccessServices {
   readonly fips: boolean
   /** Algorithm policy of this server, including `fips`. Every operation of REST and KMIP applies it. */
   readonly policy: AlgorithmPolicy
-  readonly defaultUsername: string
   /** true: after successful authentication every caller is `defaultUsername`. */
   readonly forceDefaultUsername: boolean
   /** true: passwords in KMIP headers are ignored when the caller has a client certificate. */
@@ -31,8 +29,6 @@ export interface KmipServices extends AccessServices {
   readonly kmipDraft: boolean
   /** Distinguishes users from earlier users of the same name. */
   readonly names: Names
-  /** Suspended principals, whose requests are refused. */
-  readonly blocks: Blocks
   /** undefined = password login is off. */
   readonly passwordLogin: PasswordLogin | undefined
   /** How authorities publish revocations. */

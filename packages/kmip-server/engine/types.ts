@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto'
 import type { CreationRules, Key, ManagedObject, Right, UnitOfWork } from '@warder/keys'
 import type {
   Encoding,
@@ -126,6 +127,8 @@ export interface KmipCaller {
   readonly principal: Principal | undefined
   readonly clientAddress: string
   readonly requestId: string
+  /** The client certificate of the connection. */
+  readonly certificate?: X509Certificate | undefined
   /** true: the caller reads bare answers in the form of `encodeJsonForFetch`. */
   readonly fetchForm?: boolean
 }

@@ -1,3 +1,4 @@
+export { createClientIssuers } from '../devices/client-issuers.ts'
 export { locateRequest, readCriteria } from '../locate/locate-criteria.ts'
 export { search } from '../locate/locate-search.ts'
 export { kmipOperations } from '../operations/kmip-operations.ts'

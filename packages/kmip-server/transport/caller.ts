@@ -19,6 +19,8 @@ export interface ConnectionOwner {
    * @throws Failure unauthorized when the user of the certificate is no longer accepted
    */
   principal(): Promise<Principal | undefined>
+  /** undefined: there is none. */
+  readonly certificate?: X509Certificate
   /** Milliseconds since 1970. */
   readonly validUntil: number
   /** Why the certificate is refused now, for the log; undefined = it is not. */
@@ -47,7 +49,12 @@ export async function findOwner(
   const refused = problem()
   if (refused !== undefined) throw failure('unauthorized', undefined, { detail: refused })
   const request = connectionAsRequest(certificate, address, id)
-  const owner: ConnectionOwner = { principal: async () => authenticate(request), validUntil, problem }
+  const owner: ConnectionOwner = {
+    principal: async () => authenticate(request),
+    certificate,
+    validUntil,
+    problem,
+  }
   // A client that cannot be identified is not connected.
   await owner.principal()
   return owner

@@ -225,7 +225,11 @@ export class KmipConnection implements SweptConnection {
     this.#hold(message.length)
     const answered = async (): Promise<Uint8Array> => {
       const principal = await this.#owner.principal()
-      const caller = { principal, clientAddress: this.#address, requestId: randomUUID(), beginsTrace: true }
+      const { certificate } = this.#owner
+      const caller = {
+        ...{ principal, clientAddress: this.#address, requestId: randomUUID(), beginsTrace: true },
+        certificate,
+      }
       return await engine.answer(message, 'ttlv', caller)
     }
     answered().then(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
+import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -222,7 +223,10 @@ test('a connection carries many requests, and the certificate identifies the cal
   using client = new Client(served.port)
   for (const id of [1, 2, 3]) assert.equal(await client.ask(request(id)), String(id))
   assert.deepEqual(
-    served.callers.map(({ principal, clientAddress }) => [principal?.name, principal?.method, clientAddress]),
+    served.callers.map(({ principal, clientAddress, certificate }) => {
+      assert.equal(certificate?.toString(), new X509Certificate(identity.cert).toString())
+      return [principal?.name, principal?.method, clientAddress]
+    }),
     Array(3).fill(['kmip-client', 'tls_auth', '127.0.0.1']),
   )
   assert.equal(new Set(served.callers.map(({ requestId }) => requestId)).size, 3)

@@ -96,7 +96,7 @@ async function answerMessage(
   context.recorded?.()
   const { id: requestId, clientAddress } = request
   const fetchForm = options.bareVersion !== undefined && asksForFetchForm(request.headers)
-  const caller = { principal, clientAddress, requestId, fetchForm }
+  const caller = { principal, clientAddress, requestId, fetchForm, certificate: request.peerCertificate() }
   return reply(await engine.answer(request.body, encoding, caller, options), encoding)
 }
 

@@ -6,7 +6,7 @@ import {
   type FetchedCrls,
   listsInWork,
 } from '@warder/authority'
-import { Failure, type Metrics } from '@warder/base'
+import { Failure, inHome, type Metrics } from '@warder/base'
 import { ContentKeys, countUnfinishedGenerations, type KeyBackend, softwareBackend } from '@warder/crypto'
 import { createKnownGrants, createStopSwitch, enableStores } from '@warder/external-stores'
 import { externalHosts } from '@warder/external-stores/settings'
@@ -44,6 +44,8 @@ import {
   withheld,
 } from '@warder/keys'
 import {
+  createClientIssuers,
+  createDeviceSightings,
   createKmipEngine,
   createKmipSocket,
   type KmipEngine,
@@ -135,6 +137,7 @@ export async function build(
       await services.pastRights.close()
       await services.auditSearch.close()
       await services.uses.close()
+      await services.sightings.close()
       await closeHsms(environment)
     },
     socket: ({ tls, rateLimiter, clientRevocation }) =>
@@ -235,6 +238,11 @@ function createKmsServices(
     receivers: createReceivers('kms', kmsNotices, environment),
     ceremonyShares: { stageFresh: stageFreshCeremony, read: readShare },
     describeHsms: () => describeHsms(environment),
+    sightings: createDeviceSightings({ db, log }),
+    clientIssuers: createClientIssuers({
+      ...{ db, clock, log },
+      file: config.clients_ca_cert_file && inHome(home, config.clients_ca_cert_file),
+    }),
     fips: config.fips,
     policy,
     defaultUsername: config.default_username,

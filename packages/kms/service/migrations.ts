@@ -1,5 +1,5 @@
 import { hsmKeyStatements, hsmWrappingStatements, rightsJournalStatements } from '@warder/keys'
-import { convertAttributeBags, convertNamesAndLinks } from '@warder/kmip-server'
+import { convertAttributeBags, convertNamesAndLinks, deviceStatements } from '@warder/kmip-server'
 import type { Migration } from '@warder/storage'
 
 /**
@@ -495,4 +495,5 @@ export const kmsMigrations: readonly Migration[] = [
   { number: 36, name: 'journal of changes of rights', older: true, statements: rightsJournalStatements },
   { number: 37, name: 'keys in HSMs', older: 'does not know keys in HSMs', statements: hsmKeyStatements },
   { number: 38, name: 'wrapped material', older: 'cannot unwrap it', statements: hsmWrappingStatements },
+  { number: 39, name: 'KMIP clients and their certificates', older: true, statements: deviceStatements },
 ]

@@ -16,7 +16,7 @@ import {
   identitySchemes,
   listSchemes,
 } from '@warder/identity'
-import { type KmipEngine, type KmipServices, kmipRoutes } from '@warder/kmip-server'
+import { deviceOperations, type KmipEngine, type KmipServices, kmipRoutes } from '@warder/kmip-server'
 import { authorityOperation, nodeProofHeader, readableDatabase } from '@warder/runtime'
 import {
   documentationOperations,
@@ -105,6 +105,7 @@ export function kmsOperations({
     ...pkiOperations,
     ...acmeOperations(acme),
     ...kmipRoutes(kmip, kmipDraft),
+    ...deviceOperations,
     ...withoutData(...officerOperations),
     ...(transit ? transitOperations(baseUrl) : []),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),

@@ -20,9 +20,10 @@ import {
   sweepUses,
   toGovernance,
 } from '@warder/keys'
-import { sweepPending } from '@warder/kmip-server'
+import { sweepDevices, sweepPending } from '@warder/kmip-server'
 import { readFipsProvider, type ServiceDefinition, type ServiceEnvironment } from '@warder/runtime'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { importLocalDevices, isLocalAuthorityChanged } from './devices.ts'
 import { announceEnds, announcesEnds } from './ending-notices.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
@@ -125,6 +126,12 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     },
     { name: 'kms revocation lists and responders', everySeconds: 2, due: isSigningDue, run: signWhatIsDue },
     { name: 'kms certificates that renew themselves', everySeconds: 300, due: isRenewable, run: renew },
+    {
+      name: 'kms certificates of the local authority',
+      everySeconds: 5,
+      due: isLocalAuthorityChanged,
+      run: importLocalDevices,
+    },
     { name: 'kms changes of rights', everySeconds: 2, due: isRightChanged, run: recordRights },
     { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },
   ].map(onceServing),
@@ -256,6 +263,7 @@ async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): P
     sweepPending(now),
     sweepEndedSessions(now),
     sweepUses(now),
+    ...sweepDevices(now),
     ...(await sweepReservations(db)),
     ...sweepAcme(now),
   ]

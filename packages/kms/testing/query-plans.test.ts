@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { endName } from '@warder/keys'
+import { createClientIssuers } from '@warder/kmip-server/testing'
 import { parseCertificate } from '@warder/pki'
 import { createCertId, ocspRequest } from '@warder/pki/testing'
 import { type Database, openPostgres, openSqlite, type Query, query, type SqlValue } from '@warder/storage'
 import { startTestPostgres } from '@warder/storage/testing'
-import { toDer } from '../pki/testing/pki-scene.ts'
+import { makeAuthorities, toDer } from '../pki/testing/pki-scene.ts'
 import { kmsService } from '../service/service.ts'
 import type { Caller } from './client.ts'
 import { type Started, startKms } from './start.ts'
@@ -82,6 +83,7 @@ async function useEverything(db: Database): Promise<void> {
   await useAliases(olga, bob, aes.kid, pair.kid)
   await kms.with({}).get('/.well-known/jwks.json')
   await useAuthorities(olga, bob, kms)
+  await useDevices(olga, kms)
   const body = { unique_identifier: aes.kid, user_id: 'bob', operation_types: ['encrypt', 'create'] }
   await olga.post('/access/revoke', body)
   for (const work of kmsService.periodic) await work.run({ ...kms.environment, db })
@@ -90,6 +92,20 @@ async function useEverything(db: Database): Promise<void> {
   const given = await olga.post('/access/transfer', { from_user_id: 'bob', to_user_id: 'carol' })
   assert.equal(given.status, 200, given.text)
   await endName({ db, commit: db.commit, now: () => kms.environment.clock.now() }, 'carol', 'c1')
+}
+
+/** Devices, of which one connects, and one has a certificate of an authority of the service. */
+async function useDevices(olga: Caller, kms: Started): Promise<void> {
+  const { issuing, issue } = await makeAuthorities(olga, { subject: 'CN=Devices, O=Acme' })
+  assert.equal((await issue({ alg: 'ES256', profile: 'client', subject: 'CN=disk-1' })).status, 200)
+  const file = join(kms.home, 'clients.pem')
+  writeFileSync(file, issuing.certificate)
+  const { services, environment } = kms
+  Object.assign(services, { clientIssuers: createClientIssuers({ ...environment, file }) })
+  services.sightings.note({ name: 'disk-2', at: 1, version: '1.4', encoding: 'ttlv' }, undefined)
+  await services.sightings.flush()
+  for (const path of ['', '?search=disk', '/disk-1', '/disk-2'])
+    assert.equal((await olga.get(`/v1/kmip/devices${path}`)).status, 200, path)
 }
 
 /** Every operation of groups and of grants by tag once. */

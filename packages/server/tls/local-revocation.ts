@@ -45,14 +45,18 @@ export function listClientCertificates(folder: string): readonly ClientCertifica
   return [...recorded, ...(existsSync(first) ? [first] : [])].map(readClientCertificate)
 }
 
+/** The entries of `ca.crl`; none if there is no such file. */
+export function listLocalRevocations(folder: string): readonly CrlEntry[] {
+  return readEntries(join(folder, 'ca.crl')).entries
+}
+
 /** Finds which of these certificates are on `ca.crl`, by their serial numbers. */
 export function findClientRevocations(
   folder: string,
   certificates: readonly ClientCertificate[],
 ): ReadonlyMap<string, CrlEntry> {
   const toHex = (serial: Uint8Array): string => Buffer.from(serial).toString('hex')
-  const { entries } = readEntries(join(folder, 'ca.crl'))
-  const listed = new Map(entries.map((entry) => [toHex(entry.serial), entry]))
+  const listed = new Map(listLocalRevocations(folder).map((entry) => [toHex(entry.serial), entry]))
   return new Map(
     certificates.flatMap(({ serial, pem }) => {
       const entry = listed.get(toHex(readSerial(pem)))

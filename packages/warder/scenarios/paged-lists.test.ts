@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type AuthClient, authClient, type KmsClient, kmsClient, type PagedName } from '@warder/client'
 import { newUser } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/installation.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { until } from '../testing/until.ts'
 
 // `kms.page('access.owned')` ended after one page.
 
@@ -77,6 +78,21 @@ test('the client follows the pages of each operation of the kms that has them', 
   await many(101, () => kms.call('pki.acme.credentials.create', { path, body: {} }))
   await many(1000, (index) => kms.call('crypto.aliases.create', { body: { alias: `a${index}`, kid } }))
   await many(1001, (index) => kms.call('access.block', { body: { user_id: `u${index}` } }))
+  // With that of the first run.
+  for (const name of ['disk-1', 'disk-2', 'disk-3']) {
+    const made = await runWarder([
+      'kmip',
+      'certificate',
+      name,
+      '--home',
+      warder.home,
+      '--out',
+      `${warder.home}/${name}`,
+    ])
+    assert.equal(made.code, 0, made.err)
+  }
+  const devices = async () => (await kms.page('kmip.devices.list', {})).rows.length
+  await until('the service lists them', async () => (await devices()) === 4)
   // One after the other, since each change of a group is planned on the one before.
   for (let index = 0; index < 1001; index += 1)
     await kms.call('access.groups.replace', { path: { name: `g${index}` }, body: { members: [] } })
@@ -119,6 +135,7 @@ test('the client follows the pages of each operation of the kms that has them', 
       follow((after) => kms.page('pki.acme.credentials.list', { path, query: only(after) }), 'credentials'),
       101,
     ],
+    'kmip.devices.list': [follow((after) => kms.page('kmip.devices.list', { query: query(after) })), 4],
   }
   for (const [name, [found, expected]] of Object.entries(cases)) {
     const { rows, pages } = await found

@@ -50,6 +50,9 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'access.report': ['reveal grants'],
   'access.leaver': ['reveal grants'],
   'access.report.export': ['reveal grants'],
+  // Of officers, or about the caller.
+  'kmip.devices.list': ['reveal attributes'],
+  'kmip.devices.get': ['reveal attributes'],
   // Of officers.
   'access.transfer': ['change owner'],
   'access.holdings': ['reveal grants'],

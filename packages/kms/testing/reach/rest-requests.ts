@@ -198,6 +198,7 @@ export function restRequest(anyone: Player, { name, route, right }: RestOperatio
   const isCertificateRoute = route.path.includes('/pki/certificates')
   const path = route.path.replaceAll(/\{([a-z_]+)\**\}/g, (_, member: string) => {
     if (name.startsWith('external.')) return 'aws'
+    if (name === 'kmip.devices.get') return draw.one([by, ...principals])
     if (member === 'version') return String(draw.one([1, 2]))
     if (member === 'hash') return 'sha2-256'
     if (member === 'form') return draw.one(['plaintext', 'wrapped'])

@@ -3,6 +3,7 @@ import { interval, Tag } from '@warder/kmip-codec'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
 import { openToken } from '@warder/pkcs11'
 import { createSofthsmToken, missingSofthsm, type SofthsmToken } from '@warder/pkcs11/testing'
+import { until } from '../../../testing/until.ts'
 import { type Walked, type Walker, walkerOf } from './walked-installation.ts'
 
 const aes = { kty: 'oct', alg: 'A256GCM' }
@@ -138,7 +139,7 @@ async function walkAccess(alice: Walker, kid: string, bob: Walker, admin: Walker
 }
 
 /** KMIP over HTTP, in TTLV and in JSON. A version that begins later is begun now. */
-export async function walkKmip({ user }: Walked): Promise<void> {
+export async function walkKmip({ user, admin }: Walked): Promise<void> {
   const alice = await user('alice')
   const { kid } = (await alice.post(keys, aes)).json
   await kmipClient(alice.wire).do('ReKey', [uid(kid), interval(Tag.Offset, 3600)])
@@ -175,4 +176,9 @@ export async function walkKmip({ user }: Walked): Promise<void> {
     })
     assert.match(answer.text, /"ResultStatus","type":"Enumeration","value":"Success"/)
   }
+  const devices = '/v1/kmip/devices'
+  // The service records the certificate of the first run after a moment.
+  await until('a device is listed', async () => (await admin.kms.get(devices)).json.length > 0)
+  const [{ name }] = (await admin.kms.get(devices)).json
+  await admin.kms.get(`${devices}/${encodeURIComponent(name)}`)
 }
