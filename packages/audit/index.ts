@@ -27,6 +27,7 @@ export { createPreparedCommits, type PreparedCommit } from './prepared-commits.t
 export { LogReader } from './reader.ts'
 export type { ChainHead } from './record.ts'
 export { resolvePreparedCommits } from './resolve-prepared.ts'
+export { type CountBucket, maxBuckets } from './search/collectors.ts'
 export {
   formatCsvCell,
   formatCsvRow,
@@ -37,7 +38,7 @@ export {
 } from './search/formats.ts'
 export { AuditThread } from './search/jobs.ts'
 export { type IndexKeeper, startIndexKeeper } from './search/keeper.ts'
-export type { SearchPage } from './search/search.ts'
+export type { CountPage, SearchPage } from './search/search.ts'
 export { isMatchingLine, parseLine, readPosition, type SearchFilter } from './search/terms.ts'
 export { readClosedHead } from './segments.ts'
 export { tailAudit } from './tail.ts'

@@ -112,6 +112,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'sessions.end_realm': () => asSuper('DELETE', '/sessions/realms/r'),
     'notices.test': () => asSuper('POST', '/notices/test', {}),
     'audit.records': () => asSuper('GET', '/v1/audit/records'),
+    'audit.counts': () => asSuper('GET', '/v1/audit/counts?since=2026-11-01T00:00:00Z&step=day'),
     'audit.export': () => asSuper('GET', '/v1/audit/export'),
     'audit.verify': () => asSuper('GET', '/v1/audit/verify'),
     'health.details': () => asSuper('GET', '/v1/health/details'),

@@ -493,14 +493,65 @@ export interface Operations {
       }
     }
   }
-  /** Search or verify the audit log of this node, for another node of its database */
+  /** Count records of the audit log by hour or day, with those of failures, in pages */
+  readonly 'audit.counts': {
+    readonly query: {
+      /** Only records from this time on (RFC 3339). */
+      readonly since: string
+      /** Only records before this time (RFC 3339). */
+      readonly until?: string
+      /** The caller: a user name as in `GET /me`, `app:` and the entity for a machine. */
+      readonly principal?: string
+      /** Id of the key, certificate or other object. */
+      readonly object?: string
+      /** Name of the operation, or the beginning of one and `*`: `crypto.encrypt`, `crypto.*`. */
+      readonly operation?: string
+      readonly outcome?: 'success' | 'failure'
+      /** Address of the client. */
+      readonly address?: string
+      /** Id of the request. */
+      readonly request_id?: string
+      /** Part of a name or a value in the details; case is ignored. */
+      readonly text?: string
+      /** Length of the intervals, which begin at whole hours or days (UTC); default hour. At most 1000 of them are counted. */
+      readonly step?: 'hour' | 'day'
+      /** `X-Next-After` of the previous page. */
+      readonly after?: string
+      /** The realm in the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly buckets: readonly {
+        /** Begin of the interval. */
+        readonly start: string
+        readonly records: number
+        /** Those whose outcome is failure: also refusals. */
+        readonly failures: number
+      }[]
+      readonly nodes: readonly {
+        readonly node: string
+        readonly answered: boolean
+        /** Why it did not answer. */
+        readonly reason?: string
+        readonly head?: {
+          readonly seq: number
+          readonly hash: string
+        }
+        /** Its records since this time were searched. Absent: unknown, or all of them. */
+        readonly searched_to?: string
+        readonly problems: readonly string[]
+      }[]
+    }
+    readonly paged: true
+  }
+  /** Search, count or verify the audit log of this node, for another node of its database */
   readonly 'audit.node': {
     readonly query?: {
       /** The realm in the path, or of the caller. */
       readonly realm?: string
     }
     readonly body: {
-      readonly type: 'search' | 'verify'
+      readonly type: 'search' | 'count' | 'verify'
       readonly filter?: {
         readonly since?: number | null
         readonly until?: number | null
@@ -514,6 +565,7 @@ export interface Operations {
       } | null
       readonly limit?: number | null
       readonly before?: number | null
+      readonly stepMs?: 3600000 | 86400000 | null
     }
     readonly reply: Readonly<Record<string, unknown>>
   }
@@ -2366,6 +2418,7 @@ export const routes = {
   'approle.secret_id.lookup': { method: 'POST', path: '/auth/approle/role/{name}/secret-id/lookup' },
   'approle.secret_id_accessor.destroy': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/destroy' },
   'approle.secret_id_accessor.lookup': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/lookup' },
+  'audit.counts': { method: 'GET', path: '/v1/audit/counts' },
   'audit.node': { method: 'POST', path: '/v1/audit/node' },
   'audit.nodes.forget': { method: 'DELETE', path: '/v1/audit/nodes/{node}' },
   'audit.records': { method: 'GET', path: '/v1/audit/records' },

@@ -6,7 +6,7 @@ import type { PartContent, PartRange, SealedPart } from './part.ts'
 /** The index of a log, beside its files. */
 export const indexFileName = 'index.db'
 /** Raised when parts are made in another way: an index of another version is made again. */
-const version = 1
+const version = 2
 
 interface RangeRow {
   readonly segment: number

@@ -3,17 +3,19 @@ import { failure } from '@warder/base'
 import type { LogKeys } from '../encrypted-bytes.ts'
 import type { VerifyResult } from '../verify.ts'
 import type { IndexedLog, IndexRound } from './indexer.ts'
-import type { SearchPage, SearchRequest } from './search.ts'
+import type { CountPage, CountRequest, SearchPage, SearchRequest } from './search.ts'
 
 /** Plain data and keys: they stay inside this process. */
 export type AuditJob =
   | { readonly type: 'index'; readonly log: IndexedLog }
   | { readonly type: 'search'; readonly request: SearchRequest }
+  | { readonly type: 'count'; readonly request: CountRequest }
   | { readonly type: 'verify'; readonly folder: string; readonly keys: LogKeys }
 
 interface Results {
   readonly index: IndexRound
   readonly search: SearchPage
+  readonly count: CountPage
   readonly verify: VerifyResult
 }
 

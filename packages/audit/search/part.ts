@@ -11,7 +11,7 @@ import {
 
 /**
  * A part of the index: up to 4096 consecutive records of one file, in blocks of 64. It stores where each block begins in
- * the file, the hash before it, its times, and which terms it has. All of that is sealed with AES-256-GCM (SP 800-38D),
+ * the file, the hash before it, its times, its number of failures, and which terms it has. All of that is sealed with AES-256-GCM (SP 800-38D),
  * with the position of the part in the chain as additional data: a part cannot be made without the key of the index,
  * moved, or taken for one of another chain.
  */
@@ -50,6 +50,8 @@ export interface Block {
   readonly lastHash: string
   readonly minTime: number
   readonly maxTime: number
+  /** Records whose outcome is not success. */
+  readonly failures: number
 }
 
 export interface PartBlocks {
@@ -154,6 +156,7 @@ export class PartBuilder {
   readonly #offsets: number[] = []
   readonly #minTimes: number[] = []
   readonly #maxTimes: number[] = []
+  readonly #failures: number[] = []
   #count = 0
   readonly #terms: TermMaker
   readonly #postings = { request: new Postings(), object: new Postings(), other: new Postings() }
@@ -181,10 +184,12 @@ export class PartBuilder {
       this.#offsets.push(at)
       this.#minTimes.push(record.time)
       this.#maxTimes.push(record.time)
+      this.#failures.push(0)
     } else {
       if (record.time < (this.#minTimes[block] ?? 0)) this.#minTimes[block] = record.time
       if (record.time > (this.#maxTimes[block] ?? 0)) this.#maxTimes[block] = record.time
     }
+    if (record.failed) this.#failures[block] = (this.#failures[block] ?? 0) + 1
     const { request, object, other } = this.#postings
     for (const postings of [request, object, other]) postings.begin()
     request.add(this.#terms.request(record), block)
@@ -209,6 +214,7 @@ export class PartBuilder {
     const blocks = Buffer.concat([
       Buffer.from(numbers.buffer),
       Buffer.from(this.#hashes.slice(1).join(''), 'hex'),
+      Uint8Array.from(this.#failures),
     ])
     const contents = new Map<PartContent, Uint8Array>([['blocks', sealContent(key, range, 'blocks', blocks)]])
     for (const kind of termKinds)
@@ -221,9 +227,10 @@ export class PartBuilder {
 export function openBlocks(key: KeyObject, range: PartRange, sealed: Uint8Array): PartBlocks | undefined {
   const bytes = openContent(key, range, 'blocks', sealed)
   const count = Math.ceil((range.last - range.first + 1) / blockRecords)
-  if (bytes === undefined || bytes.length !== 8 + count * (3 * 8 + 32)) return undefined
+  if (bytes === undefined || bytes.length !== 8 + count * (3 * 8 + 32 + 1)) return undefined
   const number = (index: number): number => bytes.readDoubleLE(index * 8)
   const hashesAt = 8 + count * 3 * 8
+  const failuresAt = hashesAt + count * 32
   const hash = (index: number): string =>
     index < 0 ? range.prevHash : bytes.toString('hex', hashesAt + index * 32, hashesAt + index * 32 + 32)
   const blocks = Array.from({ length: count }, (_, index): Block => {
@@ -236,6 +243,7 @@ export function openBlocks(key: KeyObject, range: PartRange, sealed: Uint8Array)
       lastHash: hash(index),
       minTime: number(1 + count + index),
       maxTime: number(1 + 2 * count + index),
+      failures: bytes[failuresAt + index] ?? 0,
     }
   })
   return { blocks, next: number(0) }

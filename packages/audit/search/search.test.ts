@@ -29,9 +29,10 @@ import { ensureIndexKey, openLogKeys } from '../log-keys.ts'
 import { createRecordMaker } from '../record.ts'
 import { listSegments } from '../segments.ts'
 import type { AuditEvent } from '../types.ts'
+import { type FoundRecord, maxBuckets } from './collectors.ts'
 import { indexFileName } from './index-store.ts'
 import { extendIndex } from './indexer.ts'
-import { type FoundRecord, searchLog } from './search.ts'
+import { countLog, searchLog } from './search.ts'
 import {
   matchesSearch,
   parseLine,
@@ -134,6 +135,39 @@ async function searchAll(log: Indexed, filter: SearchFilter, limit = 100, budget
   return { records, problems: [...problems], pages, seqs: records.map(({ seq }) => seq) }
 }
 
+/** The sums of all pages of a count, as `[start, records, failures]`. */
+async function countAll(log: Indexed, filter: SearchFilter, stepMs: number, budgetMs = 10_000) {
+  const sums = new Map<number, readonly [records: number, failures: number]>()
+  const problems = new Set<string>()
+  let before: number | undefined
+  do {
+    const page = await countLog({ ...log, filter, stepMs, budgetMs, before })
+    assert.ok(page.next === undefined || before === undefined || page.next < before, 'a page must advance')
+    for (const { start, records, failures } of page.buckets) {
+      const [counted, failed] = sums.get(start) ?? [0, 0]
+      sums.set(start, [counted + records, failed + failures])
+    }
+    for (const problem of page.problems) problems.add(problem)
+    before = page.next
+  } while (before !== undefined)
+  return { counts: toSorted(sums), problems: [...problems] }
+}
+
+const toSorted = (sums: ReadonlyMap<number, readonly [number, number]>) =>
+  [...sums].map(([start, both]) => [start, ...both]).toSorted(([one = 0], [other = 0]) => one - other)
+
+/** What a count must find, out of the records themselves. */
+function countLines(lines: readonly string[], stepMs: number) {
+  const sums = new Map<number, readonly [number, number]>()
+  for (const line of lines) {
+    const { time, outcome } = parseLine(line) ?? {}
+    const start = Math.floor(Date.parse(String(time)) / stepMs) * stepMs
+    const [records, failures] = sums.get(start) ?? [0, 0]
+    sums.set(start, [records + 1, failures + (outcome === 'failure' ? 1 : 0)])
+  }
+  return toSorted(sums)
+}
+
 /** What a search must find, out of the files themselves. */
 function filterLines(lines: readonly string[], filter: SearchFilter): readonly string[] {
   return lines.filter((line) => matchesSearch(parseLine(line) ?? {}, filter)).toReversed()
@@ -180,6 +214,12 @@ async function requireEqual(
       JSON.stringify(filter),
     )
     for (const problem of found.problems) problems.add(problem)
+    if (expected.length !== lines.length) continue
+    for (const stepMs of [60_000, 3_600_000]) {
+      const counted = await countAll(log, filter, stepMs)
+      assert.deepEqual(counted.counts, countLines(expected, stepMs), JSON.stringify(filter))
+      for (const problem of counted.problems) problems.add(problem)
+    }
   }
   return [...problems]
 }
@@ -197,6 +237,8 @@ test('a search finds what reading all of the log finds, in large and small pages
       hasty.records.map(({ line }) => line),
       expected,
     )
+    const counted = await countAll(log, filter, 3_600_000, 0)
+    assert.deepEqual(counted.counts, countLines(expected, 3_600_000))
     if (expected.length > 2000) continue
     const small = await searchAll(log, filter, 7)
     assert.deepEqual(
@@ -204,6 +246,29 @@ test('a search finds what reading all of the log finds, in large and small pages
       expected,
     )
   }
+})
+
+test('a count has a bounded number of intervals', async () => {
+  const log = await fillLog(5000)
+  const { buckets } = await countLog({ ...log, filter: {}, stepMs: 1000, budgetMs: 10_000 })
+  assert.equal(buckets.length, maxBuckets)
+})
+
+test('whole blocks are counted by the index, without a record being read', async () => {
+  const log = await fillLog(4096 * 3)
+  const { counts } = await countAll(log, {}, 3_600_000)
+  const [first = assert.fail()] = listSegments(log.folder)
+  const bytes = readFileSync(first.path ?? '')
+  // Of 64 records, the second block; its records are within one hour.
+  const lines = bytes.toString('latin1').split('\n')
+  const changed = [
+    ...lines.slice(0, 64),
+    ...lines.slice(64, 128).map((line) => 'x'.repeat(line.length)),
+    ...lines.slice(128),
+  ]
+  writeFileSync(first.path ?? '', changed.join('\n'), 'latin1')
+  assert.deepEqual((await countAll(log, {}, 3_600_000)).counts, counts)
+  assert.notDeepEqual((await countAll(log, {}, 60_000)).problems, [])
 })
 
 test('without an index, or without its key, all of the log is read', async () => {

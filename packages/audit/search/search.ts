@@ -6,6 +6,13 @@ import { canRead, isCompressedName, isEncryptedName } from '../encrypted-bytes.t
 import { readLines } from '../lines.ts'
 import type { ChainHead } from '../record.ts'
 import { formatSegmentName, listSegmentNumbers, readSegment, type Segment } from '../segments.ts'
+import {
+  type Collector,
+  type CountBucket,
+  CountCollector,
+  type FoundRecord,
+  RecordCollector,
+} from './collectors.ts'
 import { type IndexStore, openIndex } from './index-store.ts'
 import { type IndexedLog, type KnownParts, readKnownParts } from './indexer.ts'
 import { type Block, findBlocks, openBlocks, type PartRange } from './part.ts'
@@ -19,24 +26,23 @@ import {
   toTerms,
 } from './terms.ts'
 
-export interface SearchRequest extends IndexedLog {
+interface WalkRequest extends IndexedLog {
   readonly filter: SearchFilter
   /** Only records with a smaller number; undefined = the newest first. */
   readonly before?: number | undefined
-  readonly limit: number
-  /** After this number of milliseconds the page ends with the records found so far. */
+  /** After this number of milliseconds the page ends with what was found so far. */
   readonly budgetMs: number
 }
 
-export interface FoundRecord {
-  readonly seq: number
-  /** As it stands in the log, without its newline; hidden characters are escaped. */
-  readonly line: string
+export interface SearchRequest extends WalkRequest {
+  readonly limit: number
 }
 
-export interface SearchPage {
-  /** Newest first. Each was read from the log, and its hash checked in the chain. */
-  readonly records: readonly FoundRecord[]
+export interface CountRequest extends WalkRequest {
+  readonly stepMs: number
+}
+
+interface WalkedPage {
   /** `before` of the next page; undefined = the beginning of the log was reached. */
   readonly next: number | undefined
   /** The records since this time (Unix milliseconds) were searched, where it is known; undefined = all. */
@@ -47,14 +53,40 @@ export interface SearchPage {
   readonly problems: readonly string[]
 }
 
+export interface SearchPage extends WalkedPage {
+  /** Newest first. Each was read from the log, and its hash checked in the chain. */
+  readonly records: readonly FoundRecord[]
+}
+
+export interface CountPage extends WalkedPage {
+  /** By time; intervals without a matching record are left out. */
+  readonly buckets: readonly CountBucket[]
+}
+
 /**
  * Finds records, newest first. The index only says which blocks of a file to read; what is not in the index is read as a
  * whole. Records whose hashes do not fit the chain are left out and named.
  */
 export async function searchLog(request: SearchRequest): Promise<SearchPage> {
+  const collector = new RecordCollector(request.limit)
+  const page = await walkLog(request, collector)
+  return { records: collector.records, ...page }
+}
+
+/**
+ * Counts records and failures in intervals, newest first. Without a filter but times, the counts of blocks are those of
+ * the index; other blocks are read.
+ */
+export async function countLog(request: CountRequest): Promise<CountPage> {
+  const collector = new CountCollector(request)
+  const page = await walkLog(request, collector)
+  return { buckets: collector.buckets, ...page }
+}
+
+async function walkLog(request: WalkRequest, collector: Collector): Promise<WalkedPage> {
   const index = await openIndex(request.folder)
   try {
-    return await new Search(request, index).run()
+    return await new Search(request, index, collector).run()
   } finally {
     await index?.close()
   }
@@ -63,31 +95,32 @@ export async function searchLog(request: SearchRequest): Promise<SearchPage> {
 const maxProblems = 20
 
 class Search {
-  readonly #request: SearchRequest
+  readonly #request: WalkRequest
   readonly #index: IndexStore | undefined
+  readonly #collector: Collector
   readonly #terms: Terms
-  readonly #records: FoundRecord[] = []
   readonly #problems = new Set<string>()
   readonly #deadline: number
   #head: ChainHead | undefined
   /** The search continues before this record. */
   #position: number
-  /** Records found before the file that is searched. */
-  #before = { count: 0, position: 0 }
+  /** State before the file that is searched. */
+  #before = { undo: (): void => undefined, position: 0 }
   /** The time of the oldest block that was searched, Unix milliseconds. */
   #reached: number | undefined
   /** Each page passes a part of the log, however little time it has. */
   #hasProgress = false
 
-  constructor(request: SearchRequest, index: IndexStore | undefined) {
+  constructor(request: WalkRequest, index: IndexStore | undefined, collector: Collector) {
     this.#request = request
     this.#index = index
+    this.#collector = collector
     this.#terms = toTerms(request.filter)
     this.#deadline = performance.now() + request.budgetMs
     this.#position = request.before ?? Number.POSITIVE_INFINITY
   }
 
-  async run(): Promise<SearchPage> {
+  async run(): Promise<WalkedPage> {
     const numbers = listSegmentNumbers(this.#request.folder).filter((first) => first < this.#position)
     for (const [index, first] of numbers.toReversed().entries()) {
       await this.#searchSegment(first, index === 0)
@@ -96,7 +129,6 @@ class Search {
     }
     const isDone = this.#position <= (numbers[0] ?? 1)
     return {
-      records: this.#records,
       next: isDone ? undefined : this.#position,
       reached: isDone ? undefined : this.#reached,
       head: this.#head,
@@ -105,7 +137,7 @@ class Search {
   }
 
   #isOver(): boolean {
-    if (this.#records.length >= this.#request.limit) return true
+    if (this.#collector.isFull) return true
     return this.#hasProgress && performance.now() > this.#deadline
   }
 
@@ -125,7 +157,7 @@ class Search {
 
   async #searchFile(segment: Segment, isNewest: boolean): Promise<void> {
     const { path, firstSeq } = segment
-    this.#before = { count: this.#records.length, position: this.#position }
+    this.#before = { undo: this.#collector.mark(), position: this.#position }
     if (path === undefined) {
       this.#report(`${formatSegmentName(segment)} was removed: its records are not searched`)
       this.#position = firstSeq
@@ -146,7 +178,7 @@ class Search {
     } else if (this.#position > end + 1) {
       const fits = await this.#scan(path, known, isNewest)
       if (!fits) return this.#searchWithoutIndex(segment, path, isNewest)
-      if (this.#records.length >= this.#request.limit) return
+      if (this.#collector.isFull) return
       this.#position = Math.min(this.#position, Math.max(end + 1, firstSeq))
     }
     for (const part of known.parts.toReversed()) {
@@ -163,10 +195,10 @@ class Search {
     const name = basename(path)
     this.#report(`the index of ${name} did not match the log: it was not used, and is made again`)
     await this.#forget(segment)
-    this.#records.length = this.#before.count
+    this.#before.undo()
     this.#position = this.#before.position
     await this.#scan(path, await this.#readStart(segment), isNewest)
-    if (this.#records.length < this.#request.limit) this.#position = segment.firstSeq
+    if (!this.#collector.isFull) this.#position = segment.firstSeq
   }
 
   /** The index is made again by its keeper, who finds that the parts are missing. */
@@ -202,11 +234,10 @@ class Search {
    * @returns false when they do not follow the records before them in the index
    */
   async #scan(path: string, known: KnownParts, isNewest: boolean): Promise<boolean> {
-    const { filter, keys, limit } = this.#request
-    const room = limit - this.#records.length
+    const { filter, keys } = this.#request
     const after = known.head?.seq ?? 0
     const isAny = isEverything(filter)
-    let found: { readonly seq: number; readonly bytes: Buffer }[] = []
+    const draft = this.#collector.begin()
     let head = known.head
     for await (const { bytes, whole, damage } of readLines(path, { from: known.next, keys })) {
       if (damage !== undefined && damage !== 'torn')
@@ -228,15 +259,10 @@ class Search {
       head = checked
       if (checked.seq >= this.#position) continue
       if (!isAny && !(mayMatch(text, filter) && isMatchingLine(bytes.toString('utf8'), filter))) continue
-      found.push({ seq: checked.seq, bytes })
-      if (found.length >= 2 * room + 1000) found = found.slice(-room - 1)
+      draft.add(checked.seq, bytes)
     }
     if (isNewest && this.#request.before === undefined) this.#head = head
-    const newest = found.slice(-room).reverse()
-    for (const { seq, bytes } of newest)
-      this.#records.push({ seq, line: escapeHidden(bytes.toString('utf8')) })
-    if (newest.length < found.length || newest.length === room)
-      this.#position = newest.at(-1)?.seq ?? this.#position
+    this.#position = draft.commit() ?? this.#position
     return true
   }
 
@@ -290,6 +316,7 @@ class Search {
       for (let index = blocks.length - 1; index >= 0; index -= 1) {
         const block = blocks[index] as Block
         if (!wanted.has(block)) continue
+        if (this.#countBlock(block)) continue
         const bytes = Buffer.allocUnsafe((blocks[index + 1]?.at ?? end) - block.at)
         if (readSync(file, bytes, 0, bytes.length, block.at) < bytes.length) return false
         if (!mayMatch(bytes.toString('latin1'), this.#request.filter)) this.#position = block.first
@@ -306,13 +333,23 @@ class Search {
 
   /** A file that can only be read in its order. */
   async #readInOrder(path: string, part: PartRange, wanted: readonly Block[]): Promise<boolean> {
-    const [first] = wanted
-    if (first === undefined) {
-      this.#position = part.first
-      return true
+    const unread = wanted.filter((block) => !this.#isCounted(block))
+    const lines = await this.#readBlocks(path, unread)
+    for (const block of wanted.toReversed()) {
+      if (this.#countBlock(block)) continue
+      if (!this.#takeBlock(block, lines.get(block) ?? [])) return false
+      if (this.#collector.isFull) return true
     }
-    const last = wanted.at(-1) as Block
+    this.#position = part.first
+    return true
+  }
+
+  /** The lines of blocks of a file that can only be read in its order. */
+  async #readBlocks(path: string, wanted: readonly Block[]): Promise<ReadonlyMap<Block, readonly Buffer[]>> {
     const lines = new Map<Block, Buffer[]>(wanted.map((block) => [block, []]))
+    const [first] = wanted
+    const last = wanted.at(-1)
+    if (first === undefined || last === undefined) return lines
     const from = isCompressedName(path) ? 0 : first.at
     let at = 0
     for await (const { bytes, whole } of readLines(path, { from, keys: this.#request.keys })) {
@@ -324,11 +361,18 @@ class Search {
       const block = wanted[at]
       if (block !== undefined && seq >= block.first) lines.get(block)?.push(Buffer.from(bytes))
     }
-    for (const block of wanted.toReversed()) {
-      if (!this.#takeBlock(block, lines.get(block) ?? [])) return false
-      if (this.#records.length >= this.#request.limit) return true
-    }
-    this.#position = part.first
+    return lines
+  }
+
+  /** Whether the index has all that is needed of the block. */
+  #isCounted(block: Block): boolean {
+    return block.last < this.#position && this.#collector.takesBlock?.(block) === true
+  }
+
+  #countBlock(block: Block): boolean {
+    if (!this.#isCounted(block)) return false
+    this.#collector.addBlock?.(block)
+    this.#position = block.first
     return true
   }
 
@@ -338,23 +382,17 @@ class Search {
    * @returns false when they do not
    */
   #takeBlock(block: Block, lines: readonly Buffer[]): boolean {
-    const { filter, limit } = this.#request
-    const found: FoundRecord[] = []
+    const { filter } = this.#request
+    const draft = this.#collector.begin()
     for (const [index, bytes] of lines.entries()) {
       const seq = block.first + index
       if (seq >= this.#position || !mayMatch(bytes.toString('latin1'), filter)) continue
-      const line = escapeHidden(bytes.toString('utf8'))
-      const record = parseLine(line)
+      const record = parseLine(escapeHidden(bytes.toString('utf8')))
       if (record === undefined) return false
-      if (matchesSearch(record, filter)) found.push({ seq, line })
+      if (matchesSearch(record, filter)) draft.add(seq, bytes)
     }
-    if (found.length > 0 && !isChained(block, lines)) return false
-    for (const record of found.reverse()) {
-      if (this.#records.length >= limit) return true
-      this.#records.push(record)
-      this.#position = record.seq
-    }
-    if (this.#records.length < limit) this.#position = block.first
+    if (draft.hasRecords && !isChained(block, lines)) return false
+    this.#position = draft.commit() ?? block.first
     return true
   }
 }

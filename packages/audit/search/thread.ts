@@ -9,7 +9,7 @@ import type { VerifyResult } from '../verify.ts'
 import { verifyAudit } from '../verify.ts'
 import { extendIndex } from './indexer.ts'
 import type { AuditJob, FromThread, ToThread } from './jobs.ts'
-import { searchLog } from './search.ts'
+import { countLog, searchLog } from './search.ts'
 
 /** A service writes a line in less time. */
 const writeGraceMs = 200
@@ -33,6 +33,7 @@ async function verify({
 
 function run(job: AuditJob): Promise<unknown> {
   if (job.type === 'search') return searchLog(job.request)
+  if (job.type === 'count') return countLog(job.request)
   if (job.type === 'verify') return verify(job)
   // Requests come first: records outside the index are searched, too.
   lowerThreadPriority()

@@ -147,6 +147,73 @@ test('a request without the right gets no records, and is recorded with its filt
   )
 })
 
+test('records are counted by hour and day with every filter, for those who may read them', async () => {
+  await using kms = await startKms({ config: officers })
+  const olga = kms.user('olga')
+  const begin = Date.parse('2026-01-01T00:30:00Z')
+  await writeLog(
+    kms,
+    Array.from({ length: 60 }, (_, index) => ({
+      time: begin + index * 3_600_000,
+      principal: index % 2 === 0 ? 'alice' : 'bob',
+      operation: 'crypto.sign',
+      outcome: index % 10 === 3 ? 'failure' : 'success',
+    })),
+  )
+  const counts = '/v1/audit/counts'
+  const count = async (query: string) => {
+    const { status, json, text, headers } = await olga.get(`${counts}?operation=crypto.sign&${query}`)
+    assert.equal(status, 200, text)
+    assert.equal(headers['x-next-after'], undefined)
+    assert.deepEqual(
+      json.nodes.map((each: AuditNode) => [each.node, each.answered, each.problems]),
+      [['test', true, []]],
+    )
+    return json.buckets.map((each: { start: string; records: number; failures: number }) => [
+      ...[each.start, each.records, each.failures],
+    ])
+  }
+  const day = (number: number) => `2026-01-0${number}T00:00:00.000Z`
+  const all = [
+    [day(1), 24, 3],
+    [day(2), 24, 2],
+    [day(3), 12, 1],
+  ]
+  assert.deepEqual(await count('since=2026-01-01T00:00:00Z&step=day'), all)
+  assert.deepEqual(await count('since=2026-01-01T00:00:00Z&step=day&principal=bob'), [
+    [day(1), 12, 3],
+    [day(2), 12, 2],
+    [day(3), 6, 1],
+  ])
+  assert.deepEqual(await count('since=2026-01-01T02:00:00Z&until=2026-01-01T04:00:00Z'), [
+    ['2026-01-01T02:00:00.000Z', 1, 0],
+    ['2026-01-01T03:00:00.000Z', 1, 1],
+  ])
+  assert.deepEqual(await count('since=2026-01-03T00:00:00Z&step=day&outcome=failure'), [[day(3), 1, 1]])
+  // Without an end, as many intervals as are permitted.
+  assert.deepEqual((await count('since=2025-11-20T20:00:00Z')).length, 12)
+  for (const [query = '', word = ''] of [
+    ['', 'since'],
+    ['since=today', 'since'],
+    ['since=2026-01-01T00:00:00Z&step=minute', 'step'],
+    ['since=2026-01-01T00:00:00Z&until=2026-06-01T00:00:00Z', 'step=day'],
+    ['since=2026-01-01T00:00:00Z&until=2036-06-01T00:00:00Z&step=day', 'ask for less'],
+    ['since=2026-01-01T00:00:00Z&after=AAAA', 'after'],
+    ['since=2026-01-01T00:00:00Z&limit=5', 'limit'],
+  ]) {
+    const { status, json } = await olga.get(`${counts}?${query}`)
+    assert.equal(status, 400, query)
+    assert.ok(json.description.includes(word), json.description)
+  }
+  const refused = await kms.user('bob').get(`${counts}?since=2026-01-01T00:00:00Z`)
+  assert.deepEqual([refused.status, refused.json.error], [403, 'forbidden'])
+  const reads = kms.audit.filter(({ operation }) => operation === 'audit.counts')
+  assert.deepEqual(
+    [reads.at(-1)?.principal, reads.at(-1)?.details],
+    ['bob', { query: { since: '2026-01-01T00:00:00Z' } }],
+  )
+})
+
 test('a malformed filter or cursor is refused by name', async () => {
   await using kms = await startKms()
   const admin = kms.user('admin')
@@ -329,6 +396,10 @@ for (const engine of await bothEngines())
           ['near', true, [], 31],
         ],
       )
+      const counted = await admin.get('/v1/audit/counts?operation=crypto.sign&since=2026-01-01T00:00:00Z')
+      assert.deepEqual(counted.json.buckets, [
+        { start: '2026-01-01T00:00:00.000Z', records: 60, failures: 0 },
+      ])
       const verified = (await admin.get('/v1/audit/verify')).json
       assert.deepEqual(
         [verified.ok, verified.nodes.map(({ node }: AuditNode) => node)],
@@ -508,6 +579,38 @@ test('a node that lies is named, and changes neither the records of others nor t
       assert.equal(answered, !/malformed/.test(reason), what)
       body = page({ lines: [] })
     }
+    const bucket = (start: string, records = 5, failures = 1) => ({
+      start: Date.parse(start),
+      records,
+      failures,
+    })
+    const counts = async () =>
+      (await admin.get('/v1/audit/counts?operation=crypto.sign&since=2026-01-01T00:00:00Z&step=day')).json
+    body = page({ buckets: [] })
+    const counted = (await counts()).buckets
+    assert.equal(counted.length, 1)
+    for (const buckets of [
+      undefined,
+      [null],
+      [bucket('2025-12-31T00:00:00Z')],
+      [bucket('2026-01-02T00:00:01Z')],
+      [bucket('2036-01-02T00:00:00Z')],
+      [bucket('2026-01-02T00:00:00Z', -1)],
+      [bucket('2026-01-02T00:00:00Z', 1, 2)],
+      [bucket('2026-01-03T00:00:00Z'), bucket('2026-01-02T00:00:00Z')],
+      Array(1001).fill(bucket('2026-01-02T00:00:00Z')),
+    ]) {
+      body = page({ buckets })
+      const answer = await counts()
+      assert.deepEqual(answer.buckets, counted, JSON.stringify(buckets))
+      assert.match(answer.nodes[0].reason, /malformed/)
+    }
+    body = page({ buckets: [bucket('2026-01-02T00:00:00Z')] })
+    assert.deepEqual((await counts()).buckets[0], {
+      start: '2026-01-02T00:00:00.000Z',
+      records: 5,
+      failures: 1,
+    })
     for (const answer of [
       '{}',
       '{"ok":true,"records":1}',

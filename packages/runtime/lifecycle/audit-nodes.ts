@@ -1,7 +1,9 @@
 import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
+  type CountBucket,
   isMatchingLine,
   isRecordWhole,
+  maxBuckets,
   readPosition,
   type SearchFilter,
   type VerifyResult,
@@ -29,20 +31,36 @@ export type NodeRequest =
       readonly limit: number
       readonly before?: number | undefined
     }
+  | {
+      readonly type: 'count'
+      readonly filter: SearchFilter
+      readonly stepMs: number
+      readonly before?: number | undefined
+    }
   | { readonly type: 'verify' }
 
-/** A page of one node. */
-export interface NodePage {
-  /** Newest first. */
-  readonly lines: readonly string[]
+/** What a page of one node covers. */
+export interface NodeProgress {
   readonly next?: number | undefined
   readonly reached?: number | undefined
   readonly head?: { readonly seq: number; readonly hash: string } | undefined
   readonly problems: readonly string[]
 }
 
+/** A page of one node. */
+export interface NodePage extends NodeProgress {
+  /** Newest first. */
+  readonly lines: readonly string[]
+}
+
+/** Counts of the records that a page of one node covers. */
+export interface NodeCounts extends NodeProgress {
+  readonly buckets: readonly CountBucket[]
+}
+
 export interface NodeAnswers {
   readonly search: NodePage
+  readonly count: NodeCounts
   readonly verify: VerifyResult
 }
 
@@ -104,7 +122,8 @@ export function createNodeClient(config: OutboundSettings, home: string): NodeCl
       maxBytes: maxAnswerBytes,
       timeoutMs,
     })
-  const clients = { search: create(searchTimeoutMs), verify: create(verifyTimeoutMs) }
+  const search = create(searchTimeoutMs)
+  const clients = { search, count: search, verify: create(verifyTimeoutMs) }
   return {
     async ask<Request extends NodeRequest>(
       { log, address }: { readonly log: string; readonly address: string },
@@ -133,7 +152,8 @@ export function createNodeClient(config: OutboundSettings, home: string): NodeCl
 /** @throws Error for an invalid answer */
 function readAnswer(request: NodeRequest, body: Uint8Array): NodeAnswers[NodeRequest['type']] {
   const answer = parse(body)
-  return request.type === 'search' ? readPage(answer, request) : readVerifyResult(answer)
+  if (request.type === 'search') return readPage(answer, request)
+  return request.type === 'count' ? readCounts(answer, request) : readVerifyResult(answer)
 }
 
 /** The year 9999, the last one that RFC 3339 writes. */
@@ -143,34 +163,60 @@ const maxProblemLength = 500
 
 /** A page that continues the search, however a node lies. Records that it could not have found are left out and named. */
 function readPage(
-  { lines, next, reached, head, problems }: Partial<NodePage>,
+  answer: Partial<NodePage>,
   { filter, limit, before = Number.MAX_SAFE_INTEGER }: Extract<NodeRequest, { type: 'search' }>,
 ): NodePage {
-  if (!isTexts(lines) || !isTexts(problems) || lines.length > limit) throw malformed()
+  const { lines } = answer
+  if (!isTexts(lines) || lines.length > limit) throw malformed()
   let seq = before
   for (const line of lines) {
     const position = readPosition(line)
     if (position === undefined || position.seq >= seq) throw malformed()
     seq = position.seq
   }
-  const isContinued = isCount(next) && next >= 1 && (lines.length === 0 ? next < before : next <= seq)
-  if (!(next === undefined || isContinued)) throw malformed()
-  if (!(head === undefined || isPosition(head))) throw malformed()
-  if (!(reached === undefined || (isCount(reached) && reached <= maxTime))) throw malformed()
+  const progress = readProgress(answer, lines.length === 0 ? before - 1 : seq)
   // A line has no control character, such as a newline, in it.
   const matching = lines.filter(
     (line) => !/\p{Cc}/u.test(line) && isRecordWhole(line) && isMatchingLine(line, filter),
   )
   const left = 'it answered with records that were changed or do not match, which were left out'
+  const problems = [...progress.problems, ...(matching.length === lines.length ? [] : [left])]
+  return { ...progress, lines: matching, problems }
+}
+
+/** Counts that continue, however a node lies. They cannot be compared with records. */
+function readCounts(
+  answer: Partial<NodeCounts>,
+  { filter, stepMs, before = Number.MAX_SAFE_INTEGER }: Extract<NodeRequest, { type: 'count' }>,
+): NodeCounts {
+  const { buckets } = answer
+  if (!Array.isArray(buckets) || buckets.length > maxBuckets) throw malformed()
+  const { since = 0, until = maxTime } = filter
+  let last = since - stepMs
+  for (const bucket of buckets as readonly Partial<CountBucket>[]) {
+    const { start, records, failures } = bucket ?? {}
+    if (!isCount(start) || !isCount(records) || !isCount(failures)) throw malformed()
+    if (start % stepMs !== 0 || start <= last || start >= until || failures > records) throw malformed()
+    last = start
+  }
+  const counted = buckets.map(({ start, records, failures }) => ({ start, records, failures }))
+  return { ...readProgress(answer, before - 1), buckets: counted }
+}
+
+/** @param maxNext number of the newest record before which the next page can begin */
+function readProgress(
+  { next, reached, head, problems }: Partial<NodeProgress>,
+  maxNext: number,
+): NodeProgress {
+  if (!isTexts(problems)) throw malformed()
+  if (!(next === undefined || (isCount(next) && next >= 1 && next <= maxNext))) throw malformed()
+  if (!(head === undefined || isPosition(head))) throw malformed()
+  if (!(reached === undefined || (isCount(reached) && reached <= maxTime))) throw malformed()
   return {
-    lines: matching,
     next,
     reached,
     head: head && { seq: head.seq, hash: head.hash },
-    problems: [
-      ...problems.slice(0, maxProblems).map((problem) => problem.slice(0, maxProblemLength)),
-      ...(matching.length === lines.length ? [] : [left]),
-    ],
+    problems: problems.slice(0, maxProblems).map((problem) => problem.slice(0, maxProblemLength)),
   }
 }
 

@@ -2,14 +2,24 @@ import { basename } from 'node:path'
 import {
   formatHead,
   formatRecordAs,
+  maxBuckets,
   type RecordFormat,
   recordFormats,
   type SearchFilter,
 } from '@warder/audit'
 import { failure } from '@warder/base'
-import { type Access, defineOperation, del, get, type Operation, post, rawReply } from '@warder/server'
+import {
+  type Access,
+  defineOperation,
+  del,
+  get,
+  type Operation,
+  pageReply,
+  post,
+  rawReply,
+} from '@warder/server'
 import Type, { type Static } from 'typebox'
-import { nodePath, nodeProofHeader } from './audit-nodes.ts'
+import { type NodeRequest, nodePath, nodeProofHeader } from './audit-nodes.ts'
 import type { AuditAnswer, AuditNode, AuditSearch, VerifiedNode } from './audit-search.ts'
 
 /** Services that the operations on the audit log need. */
@@ -36,6 +46,23 @@ const RecordsQuery = Type.Object({
     Type.String({ maxLength: 65_536, description: '`X-Next-After` of the previous page.' }),
   ),
   limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 100.' })),
+})
+
+const CountsQuery = Type.Object({
+  ...filterParameters,
+  since: Type.String({ maxLength: 1024, description: 'Only records from this time on (RFC 3339).' }),
+  step: Type.Optional(
+    Type.Union([Type.Literal('hour'), Type.Literal('day')], {
+      description: `Length of the intervals, which begin at whole hours or days (UTC); default hour. At most ${maxBuckets} of them are counted.`,
+    }),
+  ),
+  after: RecordsQuery.properties.after,
+})
+const steps = { hour: 3_600_000, day: 86_400_000 } as const
+const BucketReply = Type.Object({
+  start: Type.String({ format: 'date-time', description: 'Begin of the interval.' }),
+  records: Type.Integer(),
+  failures: Type.Integer({ description: 'Those whose outcome is failure: also refusals.' }),
 })
 
 const Position = Type.Object({ seq: Type.Integer(), hash: Type.String() })
@@ -98,6 +125,13 @@ function readFilter(query: Static<typeof FilterQuery>): SearchFilter {
 }
 
 /** @throws failure('bad_request') */
+function requireFewBuckets(since: number, until: number | undefined, step: keyof typeof steps): void {
+  if (until === undefined || until - since <= maxBuckets * steps[step]) return
+  const way = step === 'hour' ? ': ask for step=day, or for less' : ': ask for less'
+  throw failure('bad_request', `since and until are more than ${maxBuckets} times the step apart${way}.`)
+}
+
+/** @throws failure('bad_request') */
 function readLimit(text: string | undefined): number {
   const limit = text === undefined ? defaultLimit : Number(text)
   if (limit < 1 || limit > maxLimit) throw failure('bad_request', `limit must be 1 to ${maxLimit}.`)
@@ -144,6 +178,30 @@ export function auditOperations<Services extends AuditReaderServices>(
         contentType: 'application/json',
         ...(next !== undefined && { headers: { 'X-Next-After': encodeURIComponent(next) } }),
       })
+    },
+  })
+  const counts = define({
+    name: 'audit.counts',
+    reach: ['reveal records'],
+    route: get('/v1/audit/counts'),
+    summary: 'Count records of the audit log by hour or day, with those of failures, in pages',
+    description:
+      'All given filters must match. A page covers a part of the logs, newest records first, in a bounded amount of work: add the counts of the same `start` over all pages.',
+    tag: 'Audit',
+    access: recorded,
+    queryParameters: CountsQuery,
+    paged: true,
+    reply: Type.Object({ buckets: Type.Array(BucketReply), nodes: Type.Array(NodeReply) }),
+    errors: { 403: 'The caller may not read the audit log.', 404: 'The audit log is disabled.' },
+    async act({ query }, { services }) {
+      const { after, step = 'hour', ...filters } = query
+      const { since = 0, ...filter } = readFilter(filters)
+      const stepMs = steps[step]
+      requireFewBuckets(since, filter.until, step)
+      const asked = { filter: { ...filter, since }, stepMs, after }
+      const { buckets, nodes, next } = await services.auditSearch.count(asked)
+      const shown = buckets.map(({ start, ...same }) => ({ start: new Date(start).toISOString(), ...same }))
+      return pageReply({ buckets: shown, nodes: nodes.map(formatNode) }, next)
     },
   })
   const exported = define({
@@ -213,7 +271,7 @@ export function auditOperations<Services extends AuditReaderServices>(
   const node = define({
     name: 'audit.node',
     route: post(nodePath),
-    summary: 'Search or verify the audit log of this node, for another node of its database',
+    summary: 'Search, count or verify the audit log of this node, for another node of its database',
     tag: 'Audit',
     reach: ['reveal records'],
     access: { name: 'another node of the database', credentials: ['audit_node'] },
@@ -228,9 +286,7 @@ export function auditOperations<Services extends AuditReaderServices>(
     },
     async act({ body }, { services, audit }) {
       audit({ details: { ...body } })
-      const { type, limit = defaultLimit, before, filter = {} } = body
-      const asked = type === 'search' ? { type, filter, limit, before } : { type }
-      return services.auditSearch.answer(asked)
+      return services.auditSearch.answer(toNodeRequest(body))
     },
   })
   const forget = define({
@@ -250,7 +306,7 @@ export function auditOperations<Services extends AuditReaderServices>(
       await services.auditSearch.forget(path.node)
     },
   })
-  return [records, exported, verify, node, forget]
+  return [records, counts, exported, verify, node, forget]
 }
 
 function formatNode({ log: _, ...shown }: AuditNode): Static<typeof NodeReply> {
@@ -259,7 +315,7 @@ function formatNode({ log: _, ...shown }: AuditNode): Static<typeof NodeReply> {
 
 const maxNodeBytes = 32 * 1024
 const NodeBody = Type.Object({
-  type: Type.Union([Type.Literal('search'), Type.Literal('verify')]),
+  type: Type.Union([Type.Literal('search'), Type.Literal('count'), Type.Literal('verify')]),
   filter: Type.Optional(
     Type.Object({
       since: Type.Optional(Type.Number()),
@@ -275,7 +331,14 @@ const NodeBody = Type.Object({
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: maxLimit })),
   before: Type.Optional(Type.Integer({ minimum: 1 })),
+  stepMs: Type.Optional(Type.Union([Type.Literal(steps.hour), Type.Literal(steps.day)])),
 })
+
+function toNodeRequest(body: Static<typeof NodeBody>): NodeRequest {
+  const { type, limit = defaultLimit, before, filter = {}, stepMs = steps.hour } = body
+  if (type === 'search') return { type, filter, limit, before }
+  return type === 'count' ? { type, filter, stepMs, before } : { type }
+}
 
 const VerifiedReply = Type.Object({
   node: Type.String(),

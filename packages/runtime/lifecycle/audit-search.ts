@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import {
   type AuditNodeRow,
   AuditThread,
+  type CountBucket,
   forgetNode,
   listAuditNodes,
+  maxBuckets,
   openIndexKey,
   openLogKeys,
   readNodeKey,
@@ -18,7 +20,9 @@ import {
   createNodeClient,
   isNodeProof,
   type NodeAnswers,
+  type NodeCounts,
   type NodePage,
+  type NodeProgress,
   type NodeRequest,
 } from './audit-nodes.ts'
 import { toDatabaseLocation } from './database.ts'
@@ -57,6 +61,23 @@ export interface AuditAnswer {
   readonly next: string | undefined
 }
 
+/** Request for a page of counts. */
+export interface AuditCountQuery {
+  readonly filter: SearchFilter & { readonly since: number }
+  /** Length of the intervals: they begin at multiples of it. */
+  readonly stepMs: number
+  /** The cursor of the page before; undefined = the newest records. */
+  readonly after: string | undefined
+}
+
+export interface AuditCounts {
+  /** By time; of the records that this page covers. Intervals without one are left out. */
+  readonly buckets: readonly CountBucket[]
+  readonly nodes: readonly AuditNode[]
+  /** Cursor of the next page, whose counts are added to these. */
+  readonly next: string | undefined
+}
+
 export interface VerifiedNode extends Omit<AuditNode, 'log' | 'head' | 'problems'> {
   readonly result?: VerifyResult
 }
@@ -65,6 +86,11 @@ export interface VerifiedNode extends Omit<AuditNode, 'log' | 'head' | 'problems
 export interface AuditSearch {
   /** @throws failure('bad_request') for a cursor that is none */
   search(query: AuditQuery): Promise<AuditAnswer>
+  /**
+   * Counts records in at most `maxBuckets` intervals from `since` on.
+   * @throws failure('bad_request') for a cursor that is none
+   */
+  count(query: AuditCountQuery): Promise<AuditCounts>
   verify(): Promise<readonly VerifiedNode[]>
   /**
    * Forgets a node that was retired, so that it is not named as missing any more. A node that answers stays.
@@ -117,35 +143,67 @@ class NodesSearch implements AuditSearch {
   async search({ filter, limit, after }: AuditQuery): Promise<AuditAnswer> {
     const digest = digestFilter(filter)
     const positions = after === undefined ? new Map<string, number>() : readCursor(after, digest)
-    const nodes: AuditNode[] = []
-    const pages: (NodePage & { readonly name: string; readonly row: Row })[] = []
-    const rows = await this.#listNodes()
-    await Promise.all(
-      rows.map(async (row) => {
-        const { log, node } = row
-        const before = positions.get(log)
-        // This log was searched to its beginning.
-        if (before === 0) return
-        try {
-          const page = await this.#ask(row, { type: 'search', filter, limit, before })
-          pages.push({ ...page, name: log, row })
-        } catch (error) {
-          if (row.isHere) throw error
-          nodes.push({ log, node, answered: false, reason: describeError(error), problems: [] })
-        }
-      }),
-    )
+    const { pages, missing } = await this.#askNodes(positions, (before) => ({
+      ...{ type: 'search', filter, limit, before },
+    }))
+    const nodes = [...missing]
     const merged = mergePages(pages, limit, positions)
-    for (const { name, row, ...page } of pages) {
-      const isCut = merged.positions.get(name) !== (page.next ?? 0)
+    for (const { row, ...page } of pages) {
+      const isCut = merged.positions.get(row.log) !== (page.next ?? 0)
       nodes.push(describeNode(row, isCut ? { ...page, reached: undefined } : page))
     }
-    const isOver = pages.every(({ name }) => merged.positions.get(name) === 0)
+    const isOver = pages.every(({ row }) => merged.positions.get(row.log) === 0)
     return {
       lines: merged.lines,
       nodes: nameEqualNodes(nodes).toSorted((a, b) => (a.node < b.node ? -1 : 1)),
       next: isOver ? undefined : writeCursor(merged.positions, digest),
     }
+  }
+
+  async count({ filter, stepMs, after }: AuditCountQuery): Promise<AuditCounts> {
+    const digest = digestFilter({ ...filter, stepMs })
+    const before = after === undefined ? new Map<string, number>() : readCursor(after, digest)
+    // The same for all pages: later intervals are not counted.
+    const end = (Math.floor(filter.since / stepMs) + maxBuckets) * stepMs
+    const bounded = { ...filter, until: Math.min(filter.until ?? end, end) }
+    const { pages, missing } = await this.#askNodes(before, (position) => ({
+      ...{ type: 'count', filter: bounded, stepMs, before: position },
+    }))
+    const positions = new Map([...before, ...pages.map(({ row, next = 0 }) => [row.log, next] as const)])
+    const nodes = [...missing, ...pages.map(({ row, ...page }) => describeNode(row, page))]
+    return {
+      buckets: addBuckets(pages),
+      nodes: nameEqualNodes(nodes).toSorted((a, b) => (a.node < b.node ? -1 : 1)),
+      next: pages.every(({ next }) => next === undefined) ? undefined : writeCursor(positions, digest),
+    }
+  }
+
+  /**
+   * Asks each node for a page.
+   * @param positions where each log is continued: 0 = it was read to its beginning
+   * @returns pages of the nodes that answer, and the others
+   */
+  async #askNodes<Request extends Exclude<NodeRequest, { type: 'verify' }>>(
+    positions: ReadonlyMap<string, number>,
+    toRequest: (before: number | undefined) => Request,
+  ) {
+    const missing: AuditNode[] = []
+    const pages: (NodeAnswers[Request['type']] & { readonly row: Row })[] = []
+    const rows = await this.#listNodes()
+    await Promise.all(
+      rows.map(async (row) => {
+        const { log, node } = row
+        const before = positions.get(log)
+        if (before === 0) return
+        try {
+          pages.push({ ...(await this.#ask(row, toRequest(before))), row })
+        } catch (error) {
+          if (row.isHere) throw error
+          missing.push({ log, node, answered: false, reason: describeError(error), problems: [] })
+        }
+      }),
+    )
+    return { pages, missing }
   }
 
   async verify(): Promise<readonly VerifiedNode[]> {
@@ -182,7 +240,8 @@ class NodesSearch implements AuditSearch {
   }
 
   async answer(request: NodeRequest): Promise<NodeAnswers[NodeRequest['type']]> {
-    return request.type === 'search' ? this.#searchHere(request) : this.#verifyHere()
+    if (request.type === 'search') return this.#searchHere(request)
+    return request.type === 'count' ? this.#countHere(request) : this.#verifyHere()
   }
 
   async isAsked(header: string, body: Uint8Array): Promise<boolean> {
@@ -224,22 +283,29 @@ class NodesSearch implements AuditSearch {
     return [{ log: this.#log, node, address: '', seq: null, hash: null, isHere: true }, ...others]
   }
 
-  async #searchHere(request: Extract<NodeRequest, { type: 'search' }>): Promise<NodePage> {
+  async #searchHere({ filter, limit, before }: Extract<NodeRequest, { type: 'search' }>): Promise<NodePage> {
+    const log = await this.#openLog()
+    if (log === undefined) return { lines: [], problems: [] }
+    const request = { ...log, filter, limit, before, budgetMs }
+    const { records, ...rest } = await this.#thread.run({ type: 'search', request })
+    return { lines: records.map(({ line }) => line), ...rest }
+  }
+
+  async #countHere({ filter, stepMs, before }: Extract<NodeRequest, { type: 'count' }>): Promise<NodeCounts> {
+    const log = await this.#openLog()
+    if (log === undefined) return { buckets: [], problems: [] }
+    return this.#thread.run({ type: 'count', request: { ...log, filter, stepMs, before, budgetMs } })
+  }
+
+  /** @returns undefined for a node that has written no record yet */
+  async #openLog() {
     this.#requireLog()
     const folder = this.#folder
-    if (!existsSync(folder)) return { lines: [], problems: [] }
+    if (!existsSync(folder)) return undefined
     const { seal } = this.#environment
     // Without its key no index can be read.
     const indexKey = (await openIndexKey(folder, seal)) ?? createSecretKey(randomBytes(32))
-    const keys = await openLogKeys(folder, seal)
-    const { filter, limit, before } = request
-    const log = { folder, keys, indexKey }
-    const page = await this.#thread.run({
-      type: 'search',
-      request: { ...log, filter, limit, before, budgetMs },
-    })
-    const { records, ...rest } = page
-    return { lines: records.map(({ line }) => line), ...rest }
+    return { folder, keys: await openLogKeys(folder, seal), indexKey }
   }
 
   async #verifyHere(): Promise<VerifyResult> {
@@ -272,7 +338,7 @@ function describeError(error: unknown): string {
 /** With a sentence when the log ends before a record that the database knows. */
 function describeNode(
   { log, node, seq, hash }: AuditNodeRow,
-  { head, reached, problems }: NodePage,
+  { head, reached, problems }: NodeProgress,
 ): AuditNode {
   const isShort = head !== undefined && seq !== null && head.seq < seq
   const isOther = head !== undefined && head.seq === seq && head.hash !== hash
@@ -295,7 +361,7 @@ const timeAt = /"time":"([^"]{24})","hash":"[0-9a-f]{64}"\}$/
  * has more records: those may be newer than the next records of the other nodes.
  */
 function mergePages(
-  pages: readonly (NodePage & { readonly name: string })[],
+  pages: readonly (NodePage & { readonly row: Row })[],
   limit: number,
   before: ReadonlyMap<string, number>,
 ): { readonly lines: readonly string[]; readonly positions: ReadonlyMap<string, number> } {
@@ -323,14 +389,29 @@ function mergePages(
   for (const [index, page] of pages.entries()) {
     const count = taken[index] ?? 0
     // A page that is used up continues at the position from its node, any other page after the last returned record.
-    if (count === page.lines.length) positions.set(page.name, page.next ?? 0)
-    else if (count > 0) positions.set(page.name, readPosition(page.lines[count - 1] ?? '')?.seq ?? 0)
+    if (count === page.lines.length) positions.set(page.row.log, page.next ?? 0)
+    else if (count > 0) positions.set(page.row.log, readPosition(page.lines[count - 1] ?? '')?.seq ?? 0)
   }
   return { lines, positions }
 }
 
+function addBuckets(pages: readonly NodeCounts[]): readonly CountBucket[] {
+  const byStart = Map.groupBy(
+    pages.flatMap(({ buckets }) => buckets),
+    ({ start }) => start,
+  )
+  const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
+  return [...byStart]
+    .map(([start, buckets]) => ({
+      start,
+      records: sum(buckets.map(({ records }) => records)),
+      failures: sum(buckets.map(({ failures }) => failures)),
+    }))
+    .toSorted((one, other) => one.start - other.start)
+}
+
 /** A cursor belongs to the filter that it was made for. */
-function digestFilter(filter: SearchFilter): string {
+function digestFilter(filter: SearchFilter & { readonly stepMs?: number }): string {
   const members = Object.entries(filter)
     .filter(([, value]) => value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -10,6 +10,7 @@ import { toFileRefused } from '@warder/command-line/files'
 import { type KmsCommandParts, kmsCommand } from '@warder/command-line/kms'
 import { readRememberedSeq } from '@warder/runtime/launch'
 import { configure } from '../installation/configuration.ts'
+import { count } from './count.ts'
 import { find, forgetNode } from './find.ts'
 import { findLogs } from './logs.ts'
 import { archive, prune } from './old-files.ts'
@@ -68,12 +69,12 @@ by their checkpoints only.`,
 
 export const auditParts: KmsCommandParts = {
   name: 'audit',
-  summary: 'Search, verify, read, export, archive and prune the audit log',
-  about: `find and forget-node ask the running service about the logs of all its nodes. The other verbs read the files of a home;
+  summary: 'Search, count, verify, read, export, archive and prune the audit log',
+  about: `find, count and forget-node ask the running service about the logs of all its nodes. The other verbs read the files of a home;
 without a path: the logs of both of its services.`,
-  verbs: [find, forgetNode],
+  verbs: [find, count, forgetNode],
   homeVerbs: [verify, exportRecords, tail, archive, prune],
-  example: [find, forgetNode, verify, exportRecords, tail, archive, prune]
+  example: [find, count, forgetNode, verify, exportRecords, tail, archive, prune]
     .flatMap(({ examples }) => examples.map((line) => `  ${line}`))
     .join('\n'),
 }

@@ -89,6 +89,30 @@ async function findJson(...words: readonly string[]) {
   return JSON.parse(out)
 }
 
+test('count prints the records and failures of each interval', async () => {
+  const since = ['--since', '2026-01-01T00:00:00Z', '--until', '2026-01-01T00:00:40Z']
+  const count = (...words: readonly string[]) => run('count', [...since, ...words], 'olga')
+  const all = await count()
+  assert.deepEqual([all.code, all.err], [0, ''])
+  assert.match(all.out, /^FROM +RECORDS +FAILURES\n2026-01-01T00:00:00\.000Z +40 +4$/)
+  const some = await count('--principal', 'bob', '--operation', 'crypto.*', '--step', 'day', '--json')
+  const buckets = [{ start: '2026-01-01T00:00:00.000Z', records: 20, failures: 4 }]
+  assert.deepEqual(JSON.parse(some.out), { buckets, gaps: [] })
+  const recent = await run('count', ['--operation', 'crypto.sign'], 'olga')
+  assert.match(recent.out, /no records match/)
+  for (const words of [
+    ['--step', 'minute'],
+    ['--principal', ''],
+    ['--key', ''],
+    ['--service', 'x'],
+    ['name'],
+  ])
+    assert.equal((await count(...words)).code, 2, words.join(' '))
+  const refused = await run('count', since, 'mallory')
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /grant-audit/)
+})
+
 test('each filter selects records, newest first', async () => {
   const numbers = (test: (index: number) => boolean) =>
     Array.from({ length: 40 }, (_, index) => 39 - index).filter(test)

@@ -30,7 +30,7 @@ const maxEmptyPages = 300
 /** Longer texts are cut in the table. */
 const maxCellLength = 64
 
-type Service = 'auth' | 'kms'
+export type Service = 'auth' | 'kms'
 
 interface FindOptions {
   readonly service: Service
@@ -40,7 +40,7 @@ interface FindOptions {
 }
 
 /** Nodes whose records are missing, with the reason, and sentences about records that were left out. */
-class Gaps {
+export class Gaps {
   readonly #sentences = new Set<string>()
   /** Nodes of the first page: each of them has records. */
   nodes = 0
@@ -53,15 +53,16 @@ class Gaps {
     }
   }
 
-  /** The search ended before it was complete. */
-  addStop(nodes: readonly AuditNode[]): void {
+  /**
+   * The search ended before it was complete.
+   * @param reason e.g. `after 300 pages without a record` @param way how to get the rest
+   */
+  addStop(nodes: readonly AuditNode[], reason: string, way: string): void {
     const reached = nodes.flatMap(({ node, searched_to: to }) =>
       to === undefined ? [] : [`${node} to ${to}`],
     )
     const back = reached.length === 0 ? '' : ` (searched back: ${reached.join(', ')})`
-    this.#sentences.add(
-      `the search was stopped after ${maxEmptyPages} pages without a record${back}: --since bounds it, --after continues it`,
-    )
+    this.#sentences.add(`the search was stopped ${reason}${back}: ${way}`)
   }
 
   get sentences(): readonly string[] {
@@ -94,12 +95,17 @@ async function readPages(
     if (next === undefined) return null
     after = next
     empty = rows.records.length === 0 ? empty + 1 : 0
-    if (empty === maxEmptyPages) gaps.addStop(rows.nodes)
+    if (empty === maxEmptyPages)
+      gaps.addStop(
+        rows.nodes,
+        `after ${maxEmptyPages} pages without a record`,
+        '--since bounds it, --after continues it',
+      )
   } while (count < limit && empty < maxEmptyPages)
   return after
 }
 
-function explainRefusal(error: unknown): never {
+export function explainRefusal(error: unknown): never {
   if (!(error instanceof ClientError) || error.kind !== 'forbidden') throw error
   const hint = 'Crypto officers read the audit log, and can grant the right: warder access grant-audit USER.'
   throw new StartupError(formatClientError(error, hint), { cause: error })
@@ -150,15 +156,47 @@ function formatMore({ service, query, limit, csv }: FindOptions, after: string):
   return `there are more: warder audit find${words.join('')}`
 }
 
-const serviceOption = {
+export const serviceOption = {
   service: { type: 'text', value: 'auth|kms', help: 'the service whose logs are meant (default kms)' },
 } as const
 
 /** @throws UsageError */
-function readService(service = 'kms'): Service {
+export function readService(service = 'kms'): Service {
   if (service !== 'kms' && service !== 'auth')
     throw new UsageError(`--service must be auth or kms, not '${service}'`)
   return service
+}
+
+/** Filters of searches alone, in addition to those of files. */
+export const moreFilters = {
+  address: { type: 'text', value: 'IP', help: 'address of the client' },
+  request: { type: 'text', value: 'ID', help: 'id of the request' },
+  text: { type: 'text', value: 'TEXT', help: 'part of a name or a value in the details; case is ignored' },
+} as const
+
+interface FilterOptions {
+  readonly principal: string | undefined
+  readonly operation: string | undefined
+  readonly address: string | undefined
+  readonly text: string | undefined
+  readonly request: string | undefined
+  readonly outcome: string | undefined
+  readonly since: string | undefined
+  readonly until: string | undefined
+}
+
+/** The filters in the words of the service. @throws UsageError */
+export function readFilters(options: FilterOptions): Query {
+  const { principal, operation, address, text, request, outcome, since, until } = options
+  for (const [name, value] of Object.entries({ principal, operation, address, text, request }))
+    if (value === '') throw new UsageError(`--${name} is empty`)
+  const given = {
+    ...{ principal, operation, address, text, request_id: request },
+    outcome: outcome === undefined ? undefined : readOutcome(outcome),
+    since: since === undefined ? undefined : new Date(parseTime('since', since)).toISOString(),
+    until: until === undefined ? undefined : new Date(parseTime('until', until)).toISOString(),
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 export const find = kmsVerb({
@@ -181,9 +219,7 @@ prints whole records. Exit code 1: records are missing or the search was stopped
     ...serviceOption,
     ...times,
     ...filters,
-    address: { type: 'text', value: 'IP', help: 'address of the client' },
-    request: { type: 'text', value: 'ID', help: 'id of the request' },
-    text: { type: 'text', value: 'TEXT', help: 'part of a name or a value in the details; case is ignored' },
+    ...moreFilters,
     limit: {
       type: 'number',
       value: 'N',
@@ -198,36 +234,31 @@ prints whole records. Exit code 1: records are missing or the search was stopped
     // Of all verbs; see `outputOptions`.
     json: { type: 'flag' },
   },
-  parse(
-    { service: named, since, until, key, request, outcome, limit = defaultLimit, csv, json, ...same },
-    names,
-  ) {
+  parse({ service: named, key, limit = defaultLimit, after, csv, json, ...given }, names) {
     requireNoNames(names)
     const service = readService(named)
     if (limit < 1 || limit > maxRecords) throw new UsageError(`--limit must be 1 to ${maxRecords}`)
     if (csv && json) throw new UsageError('--csv and --json exclude each other')
-    for (const [name, value] of Object.entries({ key, request, ...same }))
+    for (const [name, value] of Object.entries({ key, after }))
       if (value === '') throw new UsageError(`--${name} is empty`)
-    const { principal, operation, address, text, after } = same
-    const given = {
-      ...{ principal, operation, address, text, after, request_id: request },
-      outcome: outcome === undefined ? undefined : readOutcome(outcome),
-      since: since === undefined ? undefined : new Date(parseTime('since', since)).toISOString(),
-      until: until === undefined ? undefined : new Date(parseTime('until', until)).toISOString(),
-    }
-    const query = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+    const query = { ...readFilters(given), ...(after !== undefined && { after }) }
     return async (context) => {
-      const object = key === undefined ? {} : { object: await resolveObject(context.kms, key) }
+      const object = await resolveObject(context.kms, key)
       return findRecords(context, { service, query: { ...query, ...object }, limit, csv })
     }
   },
 })
 
 /** Records contain ids of keys, not aliases. */
-async function resolveObject(kms: KmsClient, text: string): Promise<string> {
-  if (!text.startsWith('alias/')) return text
+export async function resolveObject(
+  kms: KmsClient,
+  text: string | undefined,
+): Promise<{ readonly object?: string }> {
+  if (text === undefined) return {}
+  if (!text.startsWith('alias/')) return { object: text }
   const kid = readKid(text)
-  return (await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))).kid
+  const key = await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
+  return { object: key.kid }
 }
 
 export const forgetNode = kmsVerb({

@@ -147,7 +147,8 @@ test('the client follows the pages of each operation of the kms that has them', 
   assert.ok(kids.every((one) => owned.includes(one)))
   const { rows, next } = await kms.page('pki.acme.accounts.list', { path })
   assert.deepEqual([rows.accounts, next], [[], undefined])
-  await coversAll('kms', [...Object.keys(cases), 'pki.acme.accounts.list', 'acme.account.orders'])
+  const others = ['pki.acme.accounts.list', 'acme.account.orders', 'audit.counts']
+  await coversAll('kms', [...Object.keys(cases), ...others])
 })
 
 test('the client follows the pages of each operation of auth that has them', async () => {
@@ -207,10 +208,13 @@ test('the client follows the pages of each operation of auth that has them', asy
     assert.ok(pages > 1, `${name}: ${pages} page`)
     if (expected > 0) assert.equal(rows.length, expected, name)
   }
-  await coversAll('auth', [...Object.keys(cases), 'ended.follow'])
+  await coversAll('auth', [...Object.keys(cases), 'ended.follow', 'audit.counts'])
 })
 
-/** Each operation that takes `after` or `before` is one of these; `ended.follow` and ACME have their own ways to go on. */
+/**
+ * Each operation that takes `after` or `before` is one of these; `ended.follow` and ACME have their own ways to go on, and
+ * a page of counts ends after an amount of work.
+ */
 async function coversAll(service: 'auth' | 'kms', names: readonly string[]): Promise<void> {
   const client = warder.client(service)
   const { paths } = JSON.parse((await client.ask('/openapi.json')).text) as {

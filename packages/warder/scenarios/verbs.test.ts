@@ -203,6 +203,7 @@ test('verbs of crypto and access', async () => {
   const login = ['--service', 'auth', '--operation', 'login', '--limit', '2', json]
   const { records, gaps } = await run('audit find', login)
   assert.deepEqual([records[0].service, records[0].principal, gaps], ['auth', 'admin', []])
+  await run('audit count', ['--since', '1h'])
   await run('access block', ['mallory'])
   await run('access blocked')
   await run('access unblock', ['mallory'])

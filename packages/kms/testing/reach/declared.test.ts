@@ -39,6 +39,7 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'crypto.hsms.wrapping.get': ['reveal attributes'],
   // By the right `audit`, which is on no object.
   'audit.records': ['reveal records'],
+  'audit.counts': ['reveal records'],
   'audit.export': ['reveal records'],
   'audit.verify': ['reveal records'],
   // For other nodes of the database.

@@ -68,6 +68,7 @@ export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
   await admin.kms.del('/v1/audit/nodes/retired')
   for (const path of ['records', 'export', 'verify']) await admin.kms.get(`/v1/audit/${path}`)
   await admin.kms.get('/v1/health/details')
+  await admin.kms.get('/v1/audit/counts?since=2026-11-01T00:00:00Z&step=day')
   await wire('kms').post('/v1/audit/node', { type: 'verify' })
   await admin.kms.post('/v1/notices/test', {})
 }

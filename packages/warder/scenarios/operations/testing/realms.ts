@@ -50,6 +50,7 @@ export async function walkRealms(walked: Walked, issuer: TokenIssuer): Promise<v
   await admin.del('/v1/audit/nodes/retired')
   for (const path of ['records', 'export', 'verify']) await admin.get(`/v1/audit/${path}`)
   await admin.get('/v1/health/details')
+  await admin.get('/v1/audit/counts?since=2026-11-01T00:00:00Z&step=day')
   await wire('auth').post('/v1/audit/node', { type: 'verify' })
   await admin.get(`${users}/ann`)
   await admin.put(`${users}/ann`, { roles: ['clerk'] })
