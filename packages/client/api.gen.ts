@@ -2426,7 +2426,7 @@ export interface Operations {
         readonly version: string
         /** Path of the file, or hosts and name; without user and password. */
         readonly location: string
-        /** SQLite: size of the file. */
+        /** SQLite: size of the file and its write-ahead log. */
         readonly bytes?: number
         readonly migrations: readonly {
           readonly component: string

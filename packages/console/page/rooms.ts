@@ -182,6 +182,12 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/auth/realms/saml-keys.tsx'),
   },
   {
+    ...{ path: '/ui/health', title: texts.health.title, service: 'both' },
+    load: () => import('./rooms/health.tsx'),
+    // At the kms the page does not know who administrates: the room names the right that is missing.
+    needs: (me) => me.realm === undefined || administersAll(me),
+  },
+  {
     ...{ path: '/ui/explorer', title: texts.explorer.title, service: 'both' },
     load: () => import('./rooms/explorer/explorer.tsx'),
   },

@@ -151,18 +151,18 @@ async function readDatabase(
   service: DescribedService,
 ): Promise<Static<typeof HealthDetails>['database']> {
   const location = toDatabaseLocation(config, home, service.name)
-  const [engineVersion, plans, unsafe, size] = await Promise.all([
+  const [engineVersion, plans, unsafe, bytes] = await Promise.all([
     readEngineVersion(db),
     planMigrations(db, listComponents(service)),
     findUnsafeSettings(db),
-    location.kind === 'sqlite' ? stat(location.path).catch(() => undefined) : undefined,
+    location.kind === 'sqlite' ? readBytes(location.path) : undefined,
   ])
   const problem = db.problem()
   return {
     engine: db.dialect,
     version: engineVersion,
     location: location.kind === 'sqlite' ? location.path : withoutUser(location.url),
-    ...(size !== undefined && { bytes: size.size }),
+    ...(bytes !== undefined && { bytes }),
     migrations: [...plans].map(([component, { done, pending, ahead }]) => ({
       component,
       done,
@@ -174,6 +174,19 @@ async function readDatabase(
       ...unsafe.map(({ setting, loss }) => `${setting}: ${loss}`),
     ],
   }
+}
+
+/** Of a SQLite database, with its write-ahead log. */
+async function readBytes(path: string): Promise<number> {
+  const sizes = await Promise.all(
+    [path, `${path}-wal`].map((file) =>
+      stat(file).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  )
+  return sizes.reduce((sum, size) => sum + size)
 }
 
 /** `postgresql://user:password@host,host/name?…` as `host,host/name`. */

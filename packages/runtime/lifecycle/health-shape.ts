@@ -64,7 +64,7 @@ export const HealthDetails = Type.Object({
     engine: Type.String({ description: 'sqlite or postgresql' }),
     version: Type.String(),
     location: Type.String({ description: 'Path of the file, or hosts and name; without user and password.' }),
-    bytes: Type.Optional(Type.Integer({ description: 'SQLite: size of the file.' })),
+    bytes: Type.Optional(Type.Integer({ description: 'SQLite: size of the file and its write-ahead log.' })),
     migrations: Type.Array(
       Type.Object({
         component: Type.String(),
