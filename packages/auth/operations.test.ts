@@ -90,7 +90,10 @@ describe('the table of operations', () => {
       realms: [],
       // The certificates of tests are not in the home.
       authority_sha256: null,
+      has_credential: false,
     })
+    const cookie = 'the session may have ended'
+    assert.equal((await auth.call('GET', '/ui/info', { cookie })).json.has_credential, true)
     assert.equal((await auth.call('GET', '/ui/authority.crt')).status, 404)
   })
 

@@ -38,6 +38,7 @@ import { realmRules } from './realm-rules.ts'
 import { realmOperations } from './realms/operations.ts'
 import { type RevocationServices, revocationOperations } from './revocations/operations.ts'
 import { sessionOperations } from './sessions/operations.ts'
+import { sessionCookie } from './sessions/session.ts'
 import type { AuthConfig } from './settings.ts'
 import { sessionIssuers } from './signing/signing-key-store.ts'
 import type { Signer } from './signing/signing-keys.ts'
@@ -214,6 +215,7 @@ const operations: readonly Operation<AuthServices>[] = [
     other: ({ services }) => services.config.kms_public_url,
     authority: async ({ services }) => (await services.localAuthority())?.sha256,
     logins: async () => ({ ways: [], realms: [] }),
+    sessionCookie,
   }),
   authorityOperation(),
   ...loginOperations(methods),

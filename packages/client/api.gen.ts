@@ -3228,6 +3228,8 @@ export interface Operations {
       readonly realms: readonly string[]
       /** SHA-256 of the certificate at `/ui/authority.crt`, to compare with the one that the start printed; null if the certificate of the service is not of a local authority. */
       readonly authority_sha256: string | null
+      /** Whether the request has the cookie of a session or another credential, valid or not. */
+      readonly has_credential: boolean
     }
   }
   /** Log in for the web page */

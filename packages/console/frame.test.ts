@@ -21,7 +21,9 @@ describe('the page of the console', { skip: missingChromium }, () => {
     await using opened = await started.open()
     const { page } = opened
     const sizes: Promise<number>[] = []
+    const refused: string[] = []
     page.on('response', (response) => {
+      if (response.status() >= 400) refused.push(response.url())
       assert.equal(new URL(response.url()).origin, started.origins.auth)
       sizes.push(
         response
@@ -34,6 +36,7 @@ describe('the page of the console', { skip: missingChromium }, () => {
     await page.waitForLoadState('networkidle')
     const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
     assert.ok(total > 50_000 && total < maxFirstPaintBytes, String(total))
+    assert.deepEqual(refused, [], 'nothing is asked that needs a login')
   })
 
   it('has a policy without inline code, and is compressed as the client accepts it', async () => {

@@ -60,6 +60,8 @@ interface ConsoleOptions<Services> {
   /** SHA-256 of the certificate of the local authority; undefined: browsers need not trust one. */
   authority(context: OperationContext<Services>): Promise<string | undefined>
   logins(context: OperationContext<Services>): Promise<Logins>
+  /** Name of the cookie of a session. */
+  readonly sessionCookie: string
 }
 
 const tag = 'Console'
@@ -131,7 +133,11 @@ export function consoleOperations<Services>(
  * Whether the first administrator still has the initial password is not among them: it would tell strangers which
  * installations to attack, and a client at a loopback address may be a proxy.
  */
-function infoOperation<Services>({ service, ...options }: ConsoleOptions<Services>): Operation<Services> {
+function infoOperation<Services>({
+  service,
+  sessionCookie,
+  ...options
+}: ConsoleOptions<Services>): Operation<Services> {
   return defineOperation<Services>()({
     name: 'ui.info',
     route: get('/ui/info'),
@@ -159,6 +165,9 @@ function infoOperation<Services>({ service, ...options }: ConsoleOptions<Service
           'SHA-256 of the certificate at `/ui/authority.crt`, to compare with the one that the start printed; null if the ' +
           'certificate of the service is not of a local authority.',
       }),
+      has_credential: Type.Boolean({
+        description: 'Whether the request has the cookie of a session or another credential, valid or not.',
+      }),
     }),
     audited: false,
     async act(_input, context) {
@@ -168,9 +177,21 @@ function infoOperation<Services>({ service, ...options }: ConsoleOptions<Service
         other: url === undefined ? null : { service: service === 'auth' ? 'kms' : 'auth', url },
         ...(await options.logins(context)),
         authority_sha256: (await options.authority(context)) ?? null,
+        has_credential: hasCredential(context.request, sessionCookie),
       }
     },
   })
+}
+
+/** Whether the caller may be logged in. */
+function hasCredential(request: IncomingRequest, cookie: string): boolean {
+  if (request.cookies(cookie).length > 0 || request.headers.authorization !== undefined) return true
+  try {
+    return request.peerCertificate() !== undefined
+  } catch {
+    // There is one, which operations with a login refuse by name.
+    return true
+  }
 }
 
 /** A file of the console, compressed as the client accepts it. */

@@ -11,7 +11,12 @@ test('what the page needs before a login names the configured logins, and nothin
   const answer = await alone.with({}).get('/ui/info')
   const sha256 = new X509Certificate(alone.ca).fingerprint256
   const shared = { service: 'kms', version, authority_sha256: sha256 }
-  assert.deepEqual(answer.json, { ...shared, other: null, ways: [], realms: [] })
+  assert.deepEqual(answer.json, {
+    ...{ ...shared, other: null, ways: [], realms: [] },
+    has_credential: false,
+  })
+  for (const headers of [{ cookie: 'auth_session=any' }, { authorization: 'Bearer any' }])
+    assert.equal((await alone.with(headers).get('/ui/info')).json.has_credential, true)
   assert.equal(answer.headers['cache-control'], 'no-store')
   assert.ok(!alone.audit.some(({ operation }) => operation === 'ui.info'))
   await using both = await startKms({

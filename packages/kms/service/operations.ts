@@ -15,6 +15,7 @@ import {
   type Forward,
   identitySchemes,
   listSchemes,
+  sessionCookieName,
 } from '@warder/identity'
 import { deviceOperations, type KmipEngine, type KmipServices, kmipRoutes } from '@warder/kmip-server'
 import { authorityOperation, nodeProofHeader, readableDatabase } from '@warder/runtime'
@@ -99,6 +100,7 @@ export function kmsOperations({
         other: ({ services }) => services.authPublicUrl,
         authority: async ({ services }) => (await services.localAuthority())?.sha256,
         logins: listLogins,
+        sessionCookie: sessionCookieName,
       }),
       authorityOperation<KmsServices>(),
     ),

@@ -37,6 +37,9 @@ export function useMe(service: 'auth' | 'kms' | undefined) {
     queryKey: ['me'],
     queryFn: async () => {
       const before = queryClient.getQueryData<Me | null>(['me'])
+      // A refusal would be an error in the console of the browser, on the page of the login.
+      const info = queryClient.getQueryData<Info>(['ui.info'])
+      if (before === undefined && info?.has_credential === false) return null
       const now = await readMe(service ?? 'auth')
       const isOther = now?.name !== before?.name || now?.realm !== before?.realm
       if (before != null && isOther) forgetData()
