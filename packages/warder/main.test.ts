@@ -74,7 +74,7 @@ test('what was called wrongly ends with code 2 and one line that says where to r
     [['keys', 'fly', '--help'], /^warder keys: there is no verb 'fly'; see warder keys --help$/],
     [
       ['audit'],
-      /^warder audit: missing verb: find, forget-node, verify, export, tail, archive or prune; see warder audit --help$/,
+      /^warder audit: missing verb: find, count, forget-node, verify, export, tail, archive or prune; see warder audit --help$/,
     ],
     [['audit', 'export', '--format', 'xml'], /--format must be json or cef/],
     [['audit', 'export', '--since', 'yesterday'], /--since must be a time like/],

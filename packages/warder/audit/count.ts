@@ -62,8 +62,9 @@ export const count = kmsVerb({
   words: '',
   usage: '[--step hour|day] [FILTER]...',
   summary: 'Count the records of the audit logs of all nodes by hour or day, with those of failures',
-  about: `The same rights as for find. The count is recorded. Intervals begin at whole hours or days (UTC); those without a record are
-left out. Failures are records whose outcome is failure: refusals, too. TIME is RFC 3339 (2026-11-21T00:00:00Z), or an age: 12h.
+  about: `The same rights as for find. The count is recorded. Intervals begin at whole hours or days (UTC); those
+without a record are left out. Failures are records whose outcome is failure, which includes refusals. TIME is
+RFC 3339 (2026-11-21T00:00:00Z), or an age: 12h.
 Exit code 1: records are missing or the count was stopped, with the reasons on standard error.`,
   examples: [
     'warder audit count --since 24h',
