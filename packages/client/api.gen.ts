@@ -29,6 +29,8 @@ export interface Operations {
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
+      /** In replies of `GET`: the names of the key, of KMIP and the aliases of its owner; for officers and the owner. Absent if the key has been removed. */
+      readonly key_names?: readonly string[]
       /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
@@ -120,6 +122,8 @@ export interface Operations {
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
+      /** In replies of `GET`: the names of the key, of KMIP and the aliases of its owner; for officers and the owner. Absent if the key has been removed. */
+      readonly key_names?: readonly string[]
       /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
@@ -178,6 +182,8 @@ export interface Operations {
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
+      /** In replies of `GET`: the names of the key, of KMIP and the aliases of its owner; for officers and the owner. Absent if the key has been removed. */
+      readonly key_names?: readonly string[]
       /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
@@ -238,6 +244,8 @@ export interface Operations {
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
+      /** In replies of `GET`: the names of the key, of KMIP and the aliases of its owner; for officers and the owner. Absent if the key has been removed. */
+      readonly key_names?: readonly string[]
       /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
@@ -303,6 +311,8 @@ export interface Operations {
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
+      /** In replies of `GET`: the names of the key, of KMIP and the aliases of its owner; for officers and the owner. Absent if the key has been removed. */
+      readonly key_names?: readonly string[]
       /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
@@ -361,6 +371,8 @@ export interface Operations {
       readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file. */
       readonly key: string
+      /** In replies of `GET`: the names of the key, of KMIP and the aliases of its owner; for officers and the owner. Absent if the key has been removed. */
+      readonly key_names?: readonly string[]
       /** For settings: all of [roles] and [approvals] for the next start. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
@@ -740,6 +752,8 @@ export interface Operations {
       /** The key; `*` for rights on no key. */
       readonly unique_identifier: string
       readonly owner_id?: string
+      /** Present aliases of the owner for the key, for crypto officers and the owner; absent: none. */
+      readonly aliases?: readonly string[]
       /** `*`: every right, of the owner. */
       readonly right: string
       /** owner, direct, wildcard, group, role, or tag. */
@@ -3210,6 +3224,8 @@ export interface Operations {
       readonly user: string
       /** Roles of the credential, as grants name them. */
       readonly roles?: readonly string[]
+      /** Latest end of the session of the web page; absent for other credentials. */
+      readonly until?: string
     }
   }
   /** The service, its version, and its ways to log in, for the console */

@@ -60,10 +60,13 @@ describe('rights in the console', { skip: missingChromium }, () => {
     await call('alice', 'PUT', '/access/groups/risky', { members: [script, formula, 'bob'], version: 0 })
     await grant({ unique_identifier: key, user_id: 'group:risky', operation_types: ['encrypt'] })
 
+    await call('alice', 'POST', '/v1/crypto/aliases', { alias: 'alias/named', kid: key })
+
     await using alice = await openAs('alice', `/ui/access?${new URLSearchParams({ key })}`)
     const { page } = alice
     const matrix = page.getByRole('table', { name: 'Rights by user and key' })
     await matrix.getByRole('row', { name: 'alice every right' }).waitFor()
+    await matrix.getByRole('columnheader', { name: 'named', exact: true }).waitFor()
     await matrix.getByRole('row', { name: `${script} encrypt` }).waitFor()
     await alice.assertAccessible()
     await matrix.getByRole('row', { name: 'bob encrypt' }).getByRole('link', { name: 'encrypt' }).click()

@@ -77,11 +77,11 @@ test('a session cookie is for every node and every start of one installation, an
   const user = { name: 'alice', realm: 'people' }
   await using first = await startKms({ rootKey, config, clock })
   const cookie = sessionCookie(first.environment, user).split(';')[0] ?? ''
-  assert.deepEqual((await first.with({ cookie }).get('/me')).json, { user: 'alice' })
+  assert.equal((await first.with({ cookie }).get('/me')).json.user, 'alice')
   // It opens the seal of the database anew, as another node does, and the same one after a restart.
   await using second = await startKms({ db: first.environment.db, rootKey, config, clock })
   assert.notEqual(second.services.seal, first.services.seal)
-  assert.deepEqual((await second.with({ cookie }).get('/me')).json, { user: 'alice' })
+  assert.equal((await second.with({ cookie }).get('/me')).json.user, 'alice')
   // Another installation, also one with the same root key: its data keys are its own.
   await using other = await startKms({ rootKey, config, clock })
   assert.equal((await other.with({ cookie }).get('/me')).status, 401)

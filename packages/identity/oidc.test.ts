@@ -175,7 +175,7 @@ test('a login at an OpenID provider asks with PKCE S256, state and nonce, and en
   assert.deepEqual([done.status, done.headers.location], [302, '/ui/'], done.text)
   const session = cookieOf(done, 'auth_session')
   assert.equal(cookieOf(done, 'auth_login'), 'auth_login=')
-  assert.deepEqual((await kms.with({ cookie: session }).get('/me')).json, { user: 'alice@example.test' })
+  assert.equal((await kms.with({ cookie: session }).get('/me')).json.user, 'alice@example.test')
   const record = kms.audit.findLast(({ operation }) => operation === 'ui.callback')
   assert.deepEqual(
     [record?.principal, record?.realm, record?.outcome],
@@ -249,7 +249,7 @@ test('a code of another login, and an ID token that is not for this login, let n
   const unverified = await back(cookie, { code: 'c6', state })
   provider.claims = {}
   const session = cookieOf(unverified, 'auth_session')
-  assert.deepEqual((await kms.with({ cookie: session }).get('/me')).json, { user: 'u1' })
+  assert.equal((await kms.with({ cookie: session }).get('/me')).json.user, 'u1')
 })
 
 test('a provider that does not answer lets nobody in, and everybody again when it is back (2025-007)', async () => {
@@ -298,7 +298,8 @@ test('roles are those of the ID token, by the sources of its provider', async ()
     assert.equal(done.status, 302, done.text)
     const session = cookieOf(done, 'auth_session')
     const { json } = await withRoles.with({ cookie: session }).get('/me')
-    assert.deepEqual(json, { user: 'alice@example.test', roles: ['role:corp/auditor', 'role:more/reader'] })
+    assert.equal(json.user, 'alice@example.test')
+    assert.deepEqual(json.roles, ['role:corp/auditor', 'role:more/reader'])
   } finally {
     provider.claims = {}
   }

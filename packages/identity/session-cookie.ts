@@ -122,8 +122,8 @@ async function requireLive(ended: Ended, content: Content): Promise<void> {
   if (ended.loginsEndedBy(realm, username) > position) throw unauthorized('the logins of the user have ended')
 }
 
-/** A session of the web page, for a logout. */
-export interface OpenedSession extends Pick<Content, 'realm' | 'logoutHandle'> {
+/** A session of the web page, for a logout and for its user. */
+export interface OpenedSession extends Pick<Content, 'name' | 'realm' | 'until' | 'logoutHandle'> {
   /** Ends it on every node. */
   readonly end: Change
 }
@@ -138,8 +138,9 @@ export async function openSessions(
     if (value === '' || value.length > maxCookieLength) continue
     const content = await open(seal, value).catch(() => undefined)
     if (content === undefined || clock.now() >= content.until) continue
-    const { id, realm, until, logoutHandle } = content
-    found.push({ realm, end: endSession(id, until), ...(logoutHandle !== undefined && { logoutHandle }) })
+    const { id, name, realm, until, logoutHandle } = content
+    const end = endSession(id, until)
+    found.push({ name, realm, until, end, ...(logoutHandle !== undefined && { logoutHandle }) })
   }
   return found
 }

@@ -140,10 +140,11 @@ export const texts = {
     },
     approval: {
       title: 'This needs the approval of crypto officers',
+      reason: 'Reason, for the officers',
+      reasonHelp: 'Why you need it. The officers see it beside the request.',
       request: 'Request the approval',
       requested: 'The approval is requested. The officers see what exactly you request.',
       open: 'Open the request',
-      command: 'Or with the command:',
     },
     dates: {
       title: 'Dates',
@@ -704,6 +705,7 @@ export const texts = {
       role: 'By a role',
       tag: 'By a tag',
     },
+    aliases: 'Aliases',
     asOf: 'At this time (UTC)',
     apply: 'Show',
     layout: { matrix: 'Matrix', list: 'List' },

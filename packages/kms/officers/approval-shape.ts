@@ -1,10 +1,14 @@
 import { failure } from '@warder/base'
 import {
   type ApprovalRequest,
+  approvableOnObjects,
   approvalsAmong,
   askable,
+  asObjectId,
+  findObject,
   findRequest,
   hashRequest,
+  ownAliasesOfMany,
   requirePrincipal,
   votersAmong,
   votesOn,
@@ -37,6 +41,13 @@ export const Request = Type.Object({
     description:
       'The key; for other operations the store, the officer, the digest of the settings, root_key, or the SHA-256 of the backup file.',
   }),
+  key_names: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'In replies of `GET`: the names of the key, of KMIP and the aliases of its owner; for officers and the owner. Absent if ' +
+        'the key has been removed.',
+    }),
+  ),
   settings: Type.Optional(Settings),
   user_id: Type.Optional(Type.String()),
   operation_types: Type.Optional(Type.Array(Type.String())),
@@ -68,10 +79,7 @@ export const Request = Type.Object({
   until: Type.String(),
 })
 
-export async function formatRequest(
-  context: Context,
-  request: ApprovalRequest,
-): Promise<Static<typeof Request>> {
+async function formatRequest(context: Context, request: ApprovalRequest): Promise<Static<typeof Request>> {
   const { db, seal, roles, clock } = context.services
   const { wish, state } = request
   const votes = await votesOn(db, seal, wish.id)
@@ -108,6 +116,22 @@ export async function formatRequest(
     created_at: new Date(wish.createdAt).toISOString(),
     until: new Date(wish.until).toISOString(),
   }
+}
+
+/** Adds the names of the key, for callers who may list it. */
+export async function formatWithNames(
+  context: Context,
+  request: ApprovalRequest,
+): Promise<Static<typeof Request>> {
+  const formatted = await formatRequest(context, request)
+  const { db, roles } = context.services
+  const { name } = requirePrincipal(context)
+  const { operation, object: id } = request.wish
+  const keyId = approvableOnObjects.some((one) => one === operation) ? asObjectId(id) : undefined
+  const key = keyId === undefined ? undefined : await findObject(db, keyId)
+  if (key === undefined || (key.owner !== name && !roles.officers.listed.has(name))) return formatted
+  const aliases = (await ownAliasesOfMany(db, [key])).get(key.id) ?? []
+  return { ...formatted, key_names: [...key.names.map((each) => each.name), ...aliases] }
 }
 
 export const PathId = Type.Object({ id: Type.String({ maxLength: 64 }) })

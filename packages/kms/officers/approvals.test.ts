@@ -60,6 +60,22 @@ test('a request and its refusals carry their reasons', async () => {
   )
 })
 
+test('a request names its key, for officers and the owner', async () => {
+  await using kms = await startKms({ config })
+  const kid = await aliceKey(kms)
+  const alias = { alias: 'alias/orders', kid }
+  assert.equal((await kms.user('alice').post('/v1/crypto/aliases', alias)).status, 200)
+  const request = await asked(kms, { operation: 'destroy', key: kid })
+  const path = `/access/approvals/${request.id}`
+  for (const user of ['ann', 'alice'])
+    assert.deepEqual((await kms.user(user).get(path)).json.key_names, ['orders'], user)
+  const [listed] = (await kms.user('ann').get('/access/approvals')).json
+  assert.deepEqual([listed.id, listed.key_names], [request.id, ['orders']])
+  for (const officer of officers.slice(0, 3)) await vote(kms, officer, request)
+  const done = (await kms.user('ann').get(path)).json
+  assert.deepEqual([done.state, done.key_names], ['done', undefined], 'the key is gone')
+})
+
 test("the third of five officers' approvals executes a destruction once, in the same commit", async () => {
   await using kms = await startKms({ config })
   const kid = await aliceKey(kms)

@@ -4,7 +4,7 @@ import { get, type Operation, pageReply, post } from '@warder/server'
 import { retryOnGuard } from '@warder/storage'
 import Type from 'typebox'
 import { ask } from './approval-ask.ts'
-import { attempts, formatRequest, notifyOfficers, PathId, Request, tag, visible } from './approval-shape.ts'
+import { attempts, formatWithNames, notifyOfficers, PathId, Request, tag, visible } from './approval-shape.ts'
 import { approve, refuse } from './approval-vote.ts'
 import { define, type OfficerServices } from './services.ts'
 
@@ -29,7 +29,7 @@ const list = define({
     const limit = Math.max(1, Math.min(Number(query.limit ?? '100'), 1000))
     const requester = roles.officers.listed.has(name) ? undefined : name
     const requests = await listRequests(db, seal, { requester, after: query.after ?? '', limit })
-    const json = await Promise.all(requests.map((request) => formatRequest(context, request)))
+    const json = await Promise.all(requests.map((request) => formatWithNames(context, request)))
     return pageReply(json, json.length < limit ? undefined : json.at(-1)?.id)
   },
 })
@@ -44,7 +44,7 @@ const show = define({
   pathParameters: PathId,
   reply: Request,
   errors: { 404: 'No such request.' },
-  act: async ({ path }, context) => formatRequest(context, await visible(context, path.id)),
+  act: async ({ path }, context) => formatWithNames(context, await visible(context, path.id)),
 })
 
 const withdraw = define({

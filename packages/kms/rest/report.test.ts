@@ -314,3 +314,30 @@ test('the deletion of a user has the announced outcome for each kind', async () 
   assert.deepEqual((await kms.user('admin').get('/access/groups/lee-sole')).json.owners, [])
   assert.deepEqual((await kms.user('alice').get('/access/groups/lee-shared')).json.owners, ['alice'])
 })
+
+test('rows name their keys by the aliases of the owner, for officers and the owner alone', async () => {
+  await using lone = await startKms({ config: { 'roles.crypto_officer_users': ['olga'] } })
+  await lone.user('olga').post('/access/grant', { user_id: 'alice', operation_types: ['create'] })
+  const made = await lone.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  const { kid } = made.json
+  const grantee = { unique_identifier: kid, user_id: 'bob', operation_types: ['encrypt'] }
+  assert.equal((await lone.user('alice').post('/access/grant', grantee)).status, 200)
+  for (const [user, name] of [
+    ['alice', 'orders'],
+    ['bob', 'mine'],
+  ] as const) {
+    const aliased = await lone.user(user).post('/v1/crypto/aliases', { alias: `alias/${name}`, kid })
+    assert.ok(aliased.status < 300, aliased.text)
+  }
+  for (const [user, aliases] of [
+    ['olga', ['orders']],
+    ['alice', ['orders']],
+    ['bob', undefined],
+  ] as const) {
+    const rows = (await lone.user(user).get(`/access/report?unique_identifier=${kid}`)).json
+    assert.ok(rows.length > 0)
+    for (const row of rows) assert.deepEqual(row.aliases, aliases, user)
+  }
+  const csv = (await lone.user('alice').get('/access/report/csv')).text
+  assert.ok(csv.startsWith('user_id,unique_identifier,owner_id,right,way,granted_to,tag,last_used\r\n'))
+})

@@ -2,9 +2,12 @@ import { formatCsvCell } from '@warder/audit'
 import { failure, isName } from '@warder/base'
 import {
   allUsers,
+  asObjectId,
   isGovernor,
   normalizeName,
+  type ObjectId,
   officerAccess,
+  ownAliasesOfMany,
   parseRights,
   type ReportCursor,
   type ReportRow,
@@ -65,6 +68,12 @@ const Row = Type.Object({
   }),
   unique_identifier: Type.String({ description: 'The key; `*` for rights on no key.' }),
   owner_id: Type.Optional(Type.String()),
+  aliases: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Present aliases of the owner for the key, for crypto officers and the owner; absent: none.',
+    }),
+  ),
   right: Type.String({ description: '`*`: every right, of the owner.' }),
   way: Type.String({ description: 'owner, direct, wildcard, group, role, or tag.' }),
   granted_to: Type.Optional(
@@ -79,18 +88,35 @@ const Row = Type.Object({
   ),
 })
 
-function formatRow(row: ReportRow): Static<typeof Row> {
+function formatRow(row: ReportRow, aliases: readonly string[] = []): Static<typeof Row> {
   const { principal, object, owner, right, way, grantee, tag, day } = row
   return {
     user_id: principal,
     unique_identifier: object,
     ...(owner !== undefined && { owner_id: owner }),
+    ...(aliases.length > 0 && { aliases: [...aliases] }),
     right,
     way,
     ...(grantee !== principal && { granted_to: grantee }),
     ...(tag !== '' && { tag }),
     ...(day !== undefined && { last_used: formatDay(day) }),
   }
+}
+
+/** The rows with the names of their keys: those that the caller may list. */
+async function formatRows(
+  { services: { db }, principal }: Context,
+  rows: readonly ReportRow[],
+  { governs }: Pick<Question, 'governs'>,
+): Promise<Static<typeof Row>[]> {
+  const keys = new Map<string, { readonly id: ObjectId; readonly owner: string }>()
+  for (const { object, owner } of rows) {
+    const id = owner === undefined ? undefined : asObjectId(object)
+    if (id !== undefined && owner !== undefined && (governs || owner === principal?.name))
+      keys.set(object, { id, owner })
+  }
+  const aliases = await ownAliasesOfMany(db, [...keys.values()])
+  return rows.map((row) => formatRow(row, aliases.get(row.object)))
 }
 
 const csvColumns = [
@@ -192,7 +218,7 @@ const errors = {
 
 const report = define({
   name: 'access.report',
-  reach: ['reveal grants'],
+  reach: ['reveal grants', 'reveal attributes'],
   route: get('/access/report'),
   summary: 'Who has which rights on which keys, and how each right came, in pages',
   description:
@@ -221,14 +247,15 @@ const report = define({
     return withRights(context, question, async (from) => {
       const { parts, keeps } = await planReport(from, question)
       let next: ReportCursor | undefined = at
-      const rows: Static<typeof Row>[] = []
+      const rows: ReportRow[] = []
       for (let step = 0; next !== undefined && rows.length < limit && step < maxSteps; step += 1) {
         const max = limit - rows.length
         const read = await readReport(from.rights, parts, next, { limit: maxRows, max, keeps })
-        rows.push(...read.rows.map(formatRow))
+        rows.push(...read.rows)
         next = read.next
       }
-      return pageReply(rows, next === undefined ? undefined : formatCursor(services, binding, next))
+      const json = await formatRows(context, rows, question)
+      return pageReply(json, next === undefined ? undefined : formatCursor(services, binding, next))
     })
   },
 })

@@ -1,9 +1,10 @@
 import { getFips } from 'node:crypto'
 import { memoizeFor, version } from '@warder/base'
 import type { ExternalServices } from '@warder/external-stores'
+import { openSessions, sessionCookieName } from '@warder/identity'
 import { publicAccess, requirePrincipal, signedIn } from '@warder/keys'
 import { readFipsProvider } from '@warder/runtime'
-import { fromProbes, get, type Operation } from '@warder/server'
+import { fromProbes, get, type Operation, type OperationContext, type Principal } from '@warder/server'
 import Type, { type Static } from 'typebox'
 import { define, type RestServices } from './services.ts'
 
@@ -135,12 +136,33 @@ const whoAmI = define({
     roles: Type.Optional(
       Type.Array(Type.String(), { description: 'Roles of the credential, as grants name them.' }),
     ),
+    until: Type.Optional(
+      Type.String({
+        description: 'Latest end of the session of the web page; absent for other credentials.',
+      }),
+    ),
   }),
-  act(_input, context) {
-    const { name: user, roles } = requirePrincipal(context)
-    return { user, ...(roles !== undefined && { roles }) }
+  async act(_input, context) {
+    const principal = requirePrincipal(context)
+    const { name: user, roles } = principal
+    const until = await findSessionEnd(context, principal)
+    return {
+      user,
+      ...(roles !== undefined && { roles }),
+      ...(until !== undefined && { until: new Date(until).toISOString() }),
+    }
   },
 })
+
+/** @returns Unix milliseconds; undefined: the caller has no session of the web page */
+async function findSessionEnd(
+  { services, request }: OperationContext<RestServices>,
+  { name, method }: Principal,
+): Promise<number | undefined> {
+  if (method !== 'session') return undefined
+  const sessions = await openSessions(services, request.cookies(sessionCookieName))
+  return sessions.find((session) => session.name === name)?.until
+}
 
 export const systemOperations: readonly Operation<RestServices>[] = [
   versionOperation,

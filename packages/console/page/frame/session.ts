@@ -19,8 +19,9 @@ export function useInfo() {
 async function readMe(service: 'auth' | 'kms'): Promise<Me | null> {
   try {
     if (service === 'kms') {
-      const { user: name, roles = [] } = await kms.client.call('server.me')
-      return { name, roles, administers: [] }
+      const { user: name, roles = [], until } = await kms.client.call('server.me')
+      const endsAt = until === undefined ? {} : { endsAt: Date.parse(until) / 1000 }
+      return { name, roles, administers: [], ...endsAt }
     }
     const account = await auth.client.call('account.get')
     const { username: name, realm_id: realm, administers } = account

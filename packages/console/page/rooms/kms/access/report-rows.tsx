@@ -29,6 +29,7 @@ export const listColumns: readonly Column<ReportRow>[] = [
     value: (row) => row.unique_identifier,
     cell: (row) => (row.unique_identifier === '*' ? words.noKey : <code>{row.unique_identifier}</code>),
   },
+  { title: words.aliases, value: (row) => row.aliases },
   {
     title: words.right,
     value: (row) => row.right,
@@ -62,7 +63,7 @@ export function toMatrix(rows: readonly ReportRow[]) {
     user,
     byKey: Map.groupBy(own, (row) => row.unique_identifier),
   }))
-  const owners = new Map(rows.map((row) => [row.unique_identifier, row.owner_id]))
+  const titles = toKeyTitles(rows)
   const columns: readonly Column<MatrixRow>[] = [
     {
       title: words.user,
@@ -74,12 +75,24 @@ export function toMatrix(rows: readonly ReportRow[]) {
       ),
     },
     ...keys.slice(0, maxKeys).map((key) => ({
-      title: key === '*' ? words.noKey : key,
+      title: titles.get(key) ?? key,
       value: ({ byKey }: MatrixRow) => toRights(byKey.get(key) ?? []),
       cell: ({ user, byKey }: MatrixRow) => <Cell user={user} rows={byKey.get(key) ?? []} />,
     })),
   ]
-  return { users, columns, keys: keys.length, shown: Math.min(keys.length, maxKeys), owners }
+  return { users, columns, keys: keys.length, shown: Math.min(keys.length, maxKeys) }
+}
+
+/** Keys by their aliases, with the identifier if other keys have the same ones or there are none. */
+function toKeyTitles(rows: readonly ReportRow[]): ReadonlyMap<string, string> {
+  const byKey = new Map(rows.map((row) => [row.unique_identifier, row.aliases?.join(', ') ?? '']))
+  const isUnique = (names: string): boolean => [...byKey.values()].filter((one) => one === names).length === 1
+  const toTitle = (key: string, names: string): string => {
+    if (key === '*') return words.noKey
+    if (names === '') return key
+    return isUnique(names) ? names : `${names} (${key})`
+  }
+  return new Map([...byKey].map(([key, names]) => [key, toTitle(key, names)]))
 }
 
 const toRights = (rows: readonly ReportRow[]): readonly string[] => [

@@ -16,33 +16,11 @@ interface Change {
   readonly after: ReactNode
 }
 
-/** The key of a request as it is now, with its names. Both are missing for users who may not see them. */
+/** The key of a request as it is now; missing for users who may not see it. */
 export function useRequestedKey(request: ApprovalRequest) {
-  const kid = request.key
   const enabled = isOnKey(request)
-  const read = kms.useOperation('crypto.keys.get', { path: { kid } }, { enabled })
-  const key = read.data
-  // The inventory has the names; the second of its creation is the narrowest filter for one key.
-  const from = new Date(key?.created_at ?? 0)
-  const list = kms.useOperation(
-    'crypto.keys.list',
-    {
-      query: {
-        owner: key?.owner ?? '',
-        created_after: new Date(from.getTime() - 1000).toISOString(),
-        created_before: new Date(from.getTime() + 1000).toISOString(),
-        limit: '1000',
-      },
-    },
-    { enabled: enabled && key !== undefined },
-  )
-  const listed = list.data?.keys.find((each) => each.kid === kid)
-  const names = listed === undefined ? [] : [listed.name, ...listed.aliases]
-  return {
-    key,
-    isPending: enabled && read.isPending,
-    names: names.filter((name) => name !== undefined),
-  }
+  const read = kms.useOperation('crypto.keys.get', { path: { kid: request.key } }, { enabled })
+  return { key: read.data, isPending: enabled && read.isPending }
 }
 
 /** What is so now, and what the approval would make of it. */

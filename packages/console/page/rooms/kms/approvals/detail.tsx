@@ -106,7 +106,8 @@ function Facts({ request }: { readonly request: ApprovalRequest }) {
 
 /** Names of the key, as far as the user may see them, and its id. */
 function KeyName({ request }: { readonly request: ApprovalRequest }) {
-  const { names, key } = useRequestedKey(request)
+  const { key } = useRequestedKey(request)
+  const names = request.key_names ?? []
   return (
     <>
       {names.length > 0 && (

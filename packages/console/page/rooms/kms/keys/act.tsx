@@ -1,11 +1,12 @@
 import { ClientError, type Input } from '@warder/client/browser'
 import { type ReactNode, useState } from 'react'
 import { kms } from '../../../api.ts'
-import { CodeBlock } from '../../../parts/code-block.tsx'
+import { ActForm } from '../../../parts/act-form.tsx'
+import { toCommand } from '../../../parts/command.ts'
 import { Confirm } from '../../../parts/confirm.tsx'
 import { Failure } from '../../../parts/errors.tsx'
+import { Field } from '../../../parts/field.tsx'
 import { Link } from '../../../parts/link.tsx'
-import { quoteShell } from '../../../parts/table-text.ts'
 import { showToast } from '../../../parts/toasts.tsx'
 import { texts } from '../../../texts.ts'
 
@@ -76,36 +77,25 @@ export function GuardedAct(props: {
   )
 }
 
-/** Requests the approval of crypto officers, and leads to the request. */
+/** Requests the approval of crypto officers, with a reason, and leads to the request. */
 export function NeedsApproval({ request }: { readonly request: ApprovalRequest }) {
   const words = texts.key.approval
   const ask = kms.useAct('access.approvals.ask')
   const { operation, key = '', user_id: user, operation_types: rights = [] } = request
-  const named = [key ?? '', ...(user == null ? [] : [user]), ...(rights ?? [])].map(quoteShell)
+  const names = [operation, key ?? '', ...(user == null ? [] : [user]), ...(rights ?? [])]
   return (
     <section className="notice" aria-label={words.title}>
       <strong>{words.title}</strong>
       {ask.data === undefined ? (
-        <>
-          <div className="actions">
-            <button
-              type="button"
-              className="button primary"
-              disabled={ask.isPending}
-              onClick={() => ask.mutate({ body: request })}
-            >
-              {words.request}
-            </button>
-          </div>
-          {ask.error !== null && <Failure error={ask.error} />}
-          <p className="quiet">{words.command}</p>
-          <CodeBlock
-            label={words.command}
-            samples={[
-              { title: texts.key.command, code: ['warder officers ask', operation, ...named].join(' ') },
-            ]}
-          />
-        </>
+        <ActForm
+          submit={words.request}
+          command={({ reason = '' }) => toCommand('warder officers ask', names, { reason: reason.trim() })}
+          act={({ reason = '' }) =>
+            ask.mutateAsync({ body: { ...request, ...(reason.trim() !== '' && { reason: reason.trim() }) } })
+          }
+        >
+          <Field label={words.reason} help={words.reasonHelp} name="reason" maxLength={1024} />
+        </ActForm>
       ) : (
         <p role="status">
           {words.requested} <Link to={`/ui/approvals/${encodeURIComponent(ask.data.id)}`}>{words.open}</Link>
