@@ -65,6 +65,38 @@ describe('the audit log in the console', { skip: missingChromium }, () => {
     await Promise.all([read(), show('visible')])
   })
 
+  it('counts requests and refusals over time, also as a table', async () => {
+    await using opened = await console.open({ colorScheme: 'dark' })
+    const { page } = opened
+    await opened.logIn('_', 'admin', console.installation.password)
+    await opened.goTo('auth', '/ui/audit?operation=login')
+    const chart = page.getByRole('img', { name: /^\d+ requests, \d+ of them refused or failed$/ })
+    await chart.locator('canvas').waitFor()
+    await opened.assertAccessible()
+    await page.getByRole('combobox', { name: 'Time', exact: true }).selectOption('7 days, by hour')
+    await chart.locator('canvas').waitFor()
+    await page.getByText('The counts as a table').click()
+    const table = page.getByRole('table', { name: 'Requests by time' })
+    await table.getByRole('columnheader', { name: 'Refused or failed' }).waitFor()
+    await opened.assertAccessible()
+    const copy = async (item: string): Promise<string> => {
+      const section = page.getByRole('region', { name: 'Uses and refusals over time' })
+      await section.getByRole('button', { name: 'Copy table' }).click()
+      await page.getByRole('menuitem', { name: item }).click()
+      return page.evaluate<string>('navigator.clipboard.readText()')
+    }
+    const command = await copy('The command that does the same')
+    assert.match(command, /^warder audit count --service auth --step hour --operation login --since 20\S+Z$/)
+    const csv = await copy('As CSV')
+    assert.match(csv, /^From,Requests,Refused or failed\r\n20\S+Z,\d+,\d+\r\n/)
+    const [row = assert.fail()] = JSON.parse(await copy('As JSON'))
+    assert.ok(row.Requests >= 2 && row['Refused or failed'] >= 1, JSON.stringify(row))
+    await opened.goTo('auth', '/ui/audit?since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z')
+    await page.getByRole('img', { name: '0 requests, 0 of them refused or failed' }).waitFor()
+    assert.equal(await page.getByRole('combobox', { name: 'Time', exact: true }).count(), 0)
+    opened.assertNoErrors()
+  })
+
   it('is refused to a user without the right, with the reason', async () => {
     await using opened = await console.open({ colorScheme: 'dark', width: 375 })
     await opened.logIn('_', 'bob', 'the password of bob')

@@ -66,7 +66,7 @@ export const rooms: readonly Room[] = [
   },
   {
     ...{ path: '/ui/audit', title: texts.audit.title, service: 'both' },
-    load: () => import('./rooms/audit.tsx'),
+    load: () => import('./rooms/audit/audit.tsx'),
   },
   {
     ...{ path: '/ui/approvals', title: texts.approvals.title, service: 'kms' },

@@ -1,5 +1,5 @@
 import type { Reply } from '@warder/client/browser'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useMemo } from 'react'
 import { kms } from '../../../api.ts'
 import { type Column, DataTable } from '../../../parts/data-table.tsx'
 import { Empty } from '../../../parts/empty.tsx'
@@ -11,8 +11,7 @@ import type { KeyProps } from './rights.ts'
 
 const words = texts.key.use
 type Use = Reply<'crypto.keys.uses'>['uses'][number]
-/** With the library of charts, which few pages need. */
-const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }))
+const TimeChart = lazy(async () => ({ default: (await import('../../../parts/time-chart.tsx')).TimeChart }))
 
 const columns: readonly Column<Use>[] = [
   { title: words.user, value: ({ user }) => user },
@@ -43,7 +42,7 @@ export function Uses({ of: key, may }: KeyProps) {
       )}
       {data !== undefined && data.uses.length > 0 && (
         <Suspense fallback={<Skeleton />}>
-          <Chart label={words.chart} axis={words.users} days={data.uses.map((use) => use.last_used)} />
+          <Chart uses={data.uses} />
         </Suspense>
       )}
       <p className="quiet">{words.help}</p>
@@ -61,4 +60,20 @@ export function Uses({ of: key, may }: KeyProps) {
       />
     </>
   )
+}
+
+const dayMs = 86_400_000
+const minDays = 14
+
+/** Users by the day of their last use, up to today. */
+function Chart({ uses }: { readonly uses: readonly Use[] }) {
+  const { start, bars } = useMemo(() => {
+    const today = Math.floor(Date.now() / dayMs)
+    const days = uses.map((use) => Math.floor(Date.parse(use.last_used) / dayMs))
+    const first = Math.min(today - minDays + 1, ...days)
+    const counts = Array.from({ length: today - first + 1 }, () => 0)
+    for (const day of days) if (day <= today) counts[day - first] = (counts[day - first] ?? 0) + 1
+    return { start: first * dayMs, bars: [{ label: words.users, colour: '--accent', counts }] }
+  }, [uses])
+  return <TimeChart label={words.chart} axis={words.users} start={start} stepMs={dayMs} bars={bars} />
 }

@@ -1,68 +1,45 @@
-import type { Input, Reply } from '@warder/client/browser'
+import type { Reply } from '@warder/client/browser'
 import { useMemo, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
-import { kms } from '../api.ts'
-import { RoomHeader } from '../frame/room-header.tsx'
-import { useInfo } from '../frame/session.ts'
-import { CodeBlock } from '../parts/code-block.tsx'
-import { toCommand } from '../parts/command.ts'
-import { type Column, DataTable } from '../parts/data-table.tsx'
-import { Empty } from '../parts/empty.tsx'
-import { Failure } from '../parts/errors.tsx'
-import { Choice, Field } from '../parts/field.tsx'
-import { FilterForm } from '../parts/filters.tsx'
-import { navigate } from '../parts/router.ts'
-import { Status } from '../parts/status.tsx'
-import { Time } from '../parts/time.tsx'
-import type { RoomProps } from '../room.ts'
-import { texts } from '../texts.ts'
+import { kms } from '../../api.ts'
+import { RoomHeader } from '../../frame/room-header.tsx'
+import { useInfo } from '../../frame/session.ts'
+import { CodeBlock } from '../../parts/code-block.tsx'
+import { toCommand } from '../../parts/command.ts'
+import { type Column, DataTable } from '../../parts/data-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { Failure } from '../../parts/errors.tsx'
+import { Choice, Field } from '../../parts/field.tsx'
+import { FilterForm } from '../../parts/filters.tsx'
+import { navigate } from '../../parts/router.ts'
+import { Status } from '../../parts/status.tsx'
+import { Time } from '../../parts/time.tsx'
+import type { RoomProps } from '../../room.ts'
+import { texts } from '../../texts.ts'
+import { Counts } from './counts.tsx'
+import { type Filter, filters, readFilter } from './filter.ts'
 
 import './audit.css'
 
 const words = texts.audit
 type AuditRecord = Reply<'audit.records'>['records'][number]
-type Query = NonNullable<Input<'audit.records'>['query']>
 type Node = Reply<'audit.verify'>['nodes'][number]
 
 // Both services declare the same operations for their logs, so that the client of one serves both.
 const api = kms
 
-/** Filters of the search: their names in the API, and those of the options of `warder audit find`. */
-const filters = {
-  principal: 'principal',
-  object: 'key',
-  operation: 'operation',
-  outcome: 'outcome',
-  address: 'address',
-  request_id: 'request',
-  text: 'text',
-  since: 'since',
-  until: 'until',
-} as const
-type Filter = Readonly<Partial<Record<keyof typeof filters, string>>>
-
 const tailMs = 5000
-
-function readFilter(query: URLSearchParams): Filter {
-  const names = Object.keys(filters) as (keyof typeof filters)[]
-  const given = names.flatMap((name) => {
-    const value = query.get(name)?.trim() ?? ''
-    const isKnown = name !== 'outcome' || value === 'success' || value === 'failure'
-    return value !== '' && isKnown ? [[name, value] as const] : []
-  })
-  return Object.fromEntries(given)
-}
 
 /** The audit log of this service on all nodes, newest records first. */
 export function Room({ query }: RoomProps) {
   const filter = readFilter(query)
   const service = useInfo().data?.service
-  const pages = api.usePages('audit.records', { query: filter as Query }, ({ records }) => records)
+  const pages = api.usePages('audit.records', { query: filter }, ({ records }) => records)
   const [isFollowed, setIsFollowed] = useState(false)
   // The newest page alone, and only while the page is visible.
   const newest = api.useOperation(
     'audit.records',
-    { query: filter as Query },
+    { query: filter },
     { enabled: isFollowed, refetchInterval: tailMs },
   )
   const error = isFollowed ? newest.error : pages.error
@@ -89,6 +66,9 @@ export function Room({ query }: RoomProps) {
         {words.follow}
       </label>
       {error !== null && <Failure error={error} retry={() => void (isFollowed ? newest : pages).refetch()} />}
+      {error === null && pages.rows !== undefined && (
+        <Counts key={`counts ${query}`} filter={filter} service={service} options={options} />
+      )}
       {error === null && (
         <DataTable
           caption={words.caption}
