@@ -71,6 +71,7 @@ export function toHsmKeySpec(key: {
 /**
  * Creates a key in an HSM for an object of this unit of work. If the unit is not committed, the key is removed again.
  * @param request.objectId identifier of the object, or of the private half of a pair
+ * @param request.spareLabels used one after the other if a key of the HSM has the label
  * @param request.permits uses of the object, which the HSM enforces as well
  * @throws Failure 409 for a label that a key has, 503 if the HSM cannot be used
  */
@@ -80,13 +81,14 @@ export async function createHsmKey(
   request: {
     readonly hsm: Hsm
     readonly label: string
+    readonly spareLabels?: readonly string[]
     readonly objectId: string
     readonly spec: HsmKeySpec
     permits(use: Usage): boolean
   },
   now: number,
 ): Promise<HsmKeyMaterial> {
-  const { hsm, label, objectId, spec } = request
+  const { hsm, label, spareLabels: [spare, ...spareLabels] = [], objectId, spec } = request
   const kind = spec.algorithm === 'AES' || spec.algorithm === 'HMAC' ? 'secret' : 'private'
   const id = randomBytes(16).toString('hex')
   const row: HsmKeyRow = {
@@ -101,8 +103,10 @@ export async function createHsmKey(
     return made
   } catch (error) {
     // No key was created, because the label is taken or the HSM refused.
-    if (error instanceof TokenError && (error.code === 'key_exists' || error.code === 'not_supported'))
-      await db.commit([deleteHsmKey(row)])
+    const code = error instanceof TokenError ? error.code : undefined
+    if (code === 'key_exists' || code === 'not_supported') await db.commit([deleteHsmKey(row)])
+    if (code === 'key_exists' && spare !== undefined)
+      return createHsmKey(objects, { db }, { ...request, label: spare, spareLabels }, now)
     throw toHsmFailure(hsm.name, error)
   }
 }

@@ -21,6 +21,8 @@ import type { UnitOfWork } from './unit-of-work.ts'
 export interface HsmTarget {
   readonly hsm: Hsm
   readonly label: string
+  /** Labels of a version, for use if another key of the HSM has the label. */
+  readonly spareLabels?: readonly string[]
   readonly id: ObjectId
   /** Identifier of the public half of a pair. */
   readonly publicId: ObjectId
@@ -77,7 +79,7 @@ export function allowsUse(mask: number): (use: Usage) => boolean {
 export async function createHsmHalves(
   objects: UnitOfWork,
   services: { readonly db: Database },
-  { hsm, label, id, publicId }: HsmTarget,
+  { hsm, label, spareLabels = [], id, publicId }: HsmTarget,
   request: HsmHalvesRequest,
   now: number,
 ): Promise<readonly [NewHalf] | readonly [NewHalf, NewHalf]> {
@@ -85,7 +87,7 @@ export async function createHsmHalves(
   const spec = toHsmKeySpec({ algorithm, bits, curve })
   const kind = algorithm === 'AES' || algorithm === 'HMAC' ? 'secret' : 'private'
   const usageMask = request.mask({ kind, algorithm, bits, ...(curve !== undefined && { curve }) })
-  const wanted = { hsm, label, objectId: id, spec, permits: allowsUse(usageMask) }
+  const wanted = { hsm, label, spareLabels, objectId: id, spec, permits: allowsUse(usageMask) }
   const made = await createHsmKey(objects, services, wanted, now)
   return toHsmHalves(made, { kind, algorithm, curve }, { id, publicId }, (half) => request.mask(half))
 }
@@ -111,6 +113,9 @@ export function toHsmHalves(
   return [half, { id: publicId, material: open, usageMask: mask(open), tags: [] }]
 }
 
+/** After a restore, the HSM has the versions that were created after the backup; their labels are not used again. */
+const maxSpareLabels = 16
+
 /**
  * Finds the HSM and the identifier for the next version of a key: the same HSM, and an identifier like those of other
  * versions. undefined: the key is not in an HSM.
@@ -123,7 +128,11 @@ export function nextHsmTarget(
 ): HsmTarget | undefined {
   if (form.hsm === undefined) return undefined
   const { name, label } = form.hsm
-  const first = generation === 0 ? label : label.slice(0, label.lastIndexOf('#'))
+  const end = generation === 0 ? label.length : label.lastIndexOf('#')
+  const first = label.slice(0, end)
+  const last = Number(label.slice(end + 1)) || generation
   const hsm = (hsms ?? createHsms([])).require(name)
-  return { hsm, label: `${first}#${generation + 1}`, id: newObjectId(now), publicId: newObjectId(now) }
+  const toLabel = (_: unknown, index: number): string => `${first}#${last + 1 + index}`
+  const [next = first, ...spare] = Array.from({ length: 1 + maxSpareLabels }, toLabel)
+  return { hsm, label: next, spareLabels: spare, id: newObjectId(now), publicId: newObjectId(now) }
 }

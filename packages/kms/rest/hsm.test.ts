@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, createVerify, randomBytes, X509Certificate } from 'node:crypto'
 import { after, test } from 'node:test'
-import { removeDueHsmKeys } from '@warder/keys'
+import { listDueHsmKeys, removeDueHsmKeys } from '@warder/keys'
 import { kmipClient, uid } from '@warder/kmip-server/testing'
 import { createProcessToken, missingSofthsm, missingTools } from '@warder/pkcs11/testing'
 import { missingOpenssl, opensslFolder } from '@warder/pki/testing'
@@ -222,6 +222,34 @@ test('a rotation creates the next version in the HSM, and older data can be decr
   assert.equal(again.status, 200, again.text)
   const signed = await alice.post('/v1/crypto/sign', { kid: pair.kid, alg: 'ES256', data })
   assert.equal((await alice.post('/v1/crypto/verify', { ...signed.json, data })).json.valid, true)
+})
+
+test('a version gets the next label that no key of the HSM has, as after a restore of an earlier database', {
+  skip: skip || missingTools('pkcs11-tool'),
+}, async () => {
+  const alice = (await getKms()).user('alice')
+  for (const body of [
+    { kty: 'oct', alg: 'A256GCM', kid: 'hsm::main::later' },
+    { kty: 'EC', alg: 'ES256', crv: 'P-256', kid: 'hsm::main::later-pair' },
+  ]) {
+    const { kid } = (await alice.post('/v1/crypto/keys', body)).json
+    const label = kid.slice('hsm::main::'.length)
+    const type = body.kty === 'oct' ? ['--keygen', '--key-type', 'AES:32'] : []
+    const kind = type.length > 0 ? type : ['--keypairgen', '--key-type', 'EC:prime256v1']
+    for (const number of [1, 2]) pkcs11Tool(...kind, '--label', `${label}#${number}`, '--id', `ab0${number}`)
+    for (const version of [2, 3]) {
+      const rotated = await alice.post(`/v1/crypto/keys/${kid}/rotate`, {})
+      assert.deepEqual([rotated.status, rotated.json.version], [200, version], rotated.text)
+    }
+    const listed = pkcs11Tool('--list-objects')
+    for (const number of [3, 4]) assert.ok(listed.includes(`${label}#${number}\n`), listed)
+  }
+  const { environment } = await getKms()
+  const due = await listDueHsmKeys(environment.db, Number.MAX_SAFE_INTEGER, 100)
+  assert.deepEqual(
+    due.filter(({ label }) => label.startsWith('later')),
+    [],
+  )
 })
 
 test('pkcs11-tool sees keys of this service as sensitive and not extractable, and none of a deleted or refused one', {

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { createSofthsmToken, missingSofthsm, missingTools, type SofthsmToken } from '@warder/pkcs11/testing'
+import { startTestPostgres } from '@warder/storage/testing'
 import { readCommands, runCommands } from '../testing/guide.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/installation.ts'
+import { type Installation, runWarder, startInstallation, succeed } from '../testing/installation.ts'
 import { until } from '../testing/until.ts'
 
 const skip = missingSofthsm
+const postgres = await startTestPostgres()
+after(async () => {
+  if (!('missing' in postgres)) await postgres.stop()
+})
 
 function toEnv(softhsm: SofthsmToken): Record<string, string> {
   const { library, label, pinFile } = softhsm
@@ -114,6 +119,120 @@ test('keys of the database are wrapped after a restart with the setting, and aft
   assert.ok(keys[0].objects >= tokens.length, JSON.stringify(keys))
   for (const token of tokens) assert.equal((await ask('/v1/crypto/decrypt', token)).json.data, data)
   await warder.stop()
+})
+
+/** An installation with keys that two keys of the HSM wrap, and its backup. */
+async function backUpWrapped(softhsm: SofthsmToken) {
+  const home = makeHome(softhsm)
+  const { SOFTHSM2_CONF = '' } = softhsm.env
+  const env = { SOFTHSM2_CONF }
+  const settings = (text: string): void => appendFileSync(join(home, 'kms.toml'), text, { mode: 0o600 })
+  const { library, label, pinFile } = softhsm
+  const table = { name: 'main', library, token_label: label, pin_file: pinFile }
+  settings(`[[hsm]]\nadmins = ["admin"]\n${formatToml(table)}`)
+  const first = await startInstallation({ home, env })
+  const create = await asAdmin(first)
+  const aes = { kty: 'oct', alg: 'A256GCM' }
+  for (const name of ['kek', 'payments'])
+    assert.equal((await create('/v1/crypto/keys', { ...aes, kid: `hsm::main::${name}` })).status, 200)
+  const { json: old } = await create('/v1/crypto/keys', aes)
+  await first.stop()
+
+  const before = readFileSync(join(home, 'kms.toml'), 'utf8')
+  writeFileSync(join(home, 'kms.toml'), `key_encryption_key = "hsm::main::kek"\n${before}`)
+  settings(`[[hsm_wrapping]]\ntags = ["payments"]\n${formatToml({ key: 'hsm::main::payments' })}`)
+  const warder = await startInstallation({ home, env })
+  const ask = await asAdmin(warder)
+  const { json: tagged } = await ask('/v1/crypto/keys', { ...aes, tags: ['payments'] })
+  const { json: pair } = await ask('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })
+  const wrapping = async () => (await ask('/v1/crypto/hsms/main/wrapping')).json
+  await until('all keys are wrapped', async () => (await wrapping()).check?.state === 'finished')
+  const kids = [old.kid, tagged.kid]
+  const use = (kid: string) => ({ kid, alg: 'dir', enc: 'A256GCM', data })
+  const sealed = await Promise.all(kids.map(async (kid) => (await ask('/v1/crypto/encrypt', use(kid))).json))
+  const secret = ['--passphrase-file', join(softhsm.folder, 'passphrase')]
+  writeFileSync(join(softhsm.folder, 'passphrase'), 'correct horse battery staple\n')
+  const file = join(softhsm.folder, 'nightly.backup')
+  await succeed(['backup', file, '--home', home, '--root-key', ...secret], env)
+  await warder.stop()
+  const from = ['--from', join(home, 'backup-signing.pub')]
+  return {
+    ...{ env, sealed, signing: pair.kid, wrappingKeys: { [old.kid]: 'kek', [tagged.kid]: 'payments' } },
+    /** Restores the backup into a new home. @param databases options that name other databases */
+    async restore(name: string, databases: readonly string[] = []): Promise<string> {
+      const restored = join(softhsm.folder, name)
+      await succeed(['restore', file, '--home', restored, ...from, ...secret, ...databases], env)
+      copyFileSync(join(home, 'initial-admin-password'), join(restored, 'initial-admin-password'))
+      return restored
+    },
+  }
+}
+
+function formatToml(table: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
+  return lines.join('')
+}
+
+test('keys that the HSM wraps open after a restore and a move to PostgreSQL, but not with another HSM', {
+  skip,
+}, async (t) => {
+  using softhsm = createSofthsmToken()
+  // It has the label and the PIN, and none of the keys.
+  using other = createSofthsmToken(softhsm.label)
+  const started: Installation[] = []
+  t.after(() => Promise.all(started.map((one) => one.stop())))
+  const start = async (home: string, env: Readonly<Record<string, string>>): Promise<Installation> => {
+    const warder = await startInstallation({ home, env })
+    started.push(warder)
+    return warder
+  }
+  const source = await backUpWrapped(softhsm)
+  const requireOpens = async (home: string): Promise<void> => {
+    const { SOFTHSM2_CONF = '' } = other.env
+    const without = await start(home, { SOFTHSM2_CONF })
+    const refused = await asAdmin(without)
+    for (const sealed of source.sealed) {
+      const { status, json } = await refused('/v1/crypto/decrypt', sealed)
+      assert.deepEqual([status, json.error], [422, 'crypto_failure'])
+      assert.match(json.description, /^The HSM main does not have the key: it was deleted there/)
+    }
+    await without.stop()
+
+    const warder = await start(home, source.env)
+    const ask = await asAdmin(warder)
+    for (const sealed of source.sealed)
+      assert.equal((await ask('/v1/crypto/decrypt', sealed)).json.data, data)
+    const signed = (await ask('/v1/crypto/sign', { kid: source.signing, alg: 'ES256', data })).json
+    assert.equal((await ask('/v1/crypto/verify', { ...signed, data })).json.valid, true)
+    for (const [kid, key] of Object.entries(source.wrappingKeys))
+      assert.equal((await ask(`/v1/crypto/keys/${kid}`)).json.wrapping_key, `hsm::main::${key}`)
+    // The HSM unwraps and wraps all of them. It has the versions of every restored database.
+    const rotated = await ask(`/v1/crypto/keys/${encodeURIComponent('hsm::main::kek')}/rotate`, {})
+    assert.equal(rotated.status, 200, JSON.stringify(rotated.json))
+    const wrapping = async () => (await ask('/v1/crypto/hsms/main/wrapping')).json
+    const isDone = async () => {
+      const { check, keys } = await wrapping()
+      const names = keys.map(({ kid }: { kid: string }) => kid)
+      return check.state === 'finished' && !names.includes('hsm::main::kek')
+    }
+    await until('all keys are wrapped with the new version', isDone)
+    assert.equal((await wrapping()).check.failed, 0)
+    for (const sealed of source.sealed)
+      assert.equal((await ask('/v1/crypto/decrypt', sealed)).json.data, data)
+    await warder.stop()
+  }
+  await t.test('a restore on SQLite', async () => requireOpens(await source.restore('restored')))
+  await t.test(
+    'a move to PostgreSQL',
+    {
+      skip: 'missing' in postgres && postgres.missing,
+    },
+    async () => {
+      if ('missing' in postgres) return
+      const [auth, kms] = [await postgres.database(), await postgres.database()]
+      await requireOpens(await source.restore('moved', ['--auth-database', auth, '--kms-database', kms]))
+    },
+  )
 })
 
 test('a wrong PIN is tried once for all workers, other keys are used, and the corrected PIN opens the HSM', {

@@ -76,8 +76,8 @@ export async function stageHsmSymmetricKey(
     throw kmipFailure('InvalidField', `A key for ${algorithm} cannot have ${bits} bits.`)
   const defaultMask = defaultUsageMask({ objectType: 'SymmetricKey', algorithm })
   const mask = readMask(attributes) ?? defaultMask
-  const { hsm, label, id } = target
-  const wanted = { hsm, label, objectId: id, spec, permits: allowsUse(mask) }
+  const { hsm, label, spareLabels = [], id } = target
+  const wanted = { hsm, label, spareLabels, objectId: id, spec, permits: allowsUse(mask) }
   const made = await createHsmKey(context.objects, context.services, wanted, context.now)
   const request: NewObjectRequest = {
     ...{ type: 'SymmetricKey', ...kind, bits, id, generated: true, defaultMask },
@@ -107,11 +107,11 @@ export async function stageHsmPair(
 ): Promise<{ readonly privateId: string; readonly publicId: string }> {
   const { algorithm, bits, curve } = plan
   const kind = toStoredKeyKind({ algorithm, curve })
-  const { hsm, label, id: privateId } = target
+  const { hsm, label, spareLabels = [], id: privateId } = target
   const publicId = readClientId(open) ?? target.publicId
   const mask = readMask(secret) ?? defaultUsageMask({ objectType: 'PrivateKey', algorithm })
   const wanted = {
-    ...{ hsm, label, objectId: privateId, permits: allowsUse(mask) },
+    ...{ hsm, label, spareLabels, objectId: privateId, permits: allowsUse(mask) },
     spec: toHsmKeySpec({ ...kind, bits }),
   }
   const made = await createHsmKey(context.objects, context.services, wanted, context.now)
