@@ -65,6 +65,14 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/external-stores/store.tsx'),
   },
   {
+    ...{ path: '/ui/devices', title: texts.devices.title, service: 'kms' },
+    load: () => import('./rooms/kms/devices/list.tsx'),
+  },
+  {
+    ...{ path: '/ui/devices/{name}', title: texts.devices.device, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/devices/device.tsx'),
+  },
+  {
     ...{ path: '/ui/audit', title: texts.audit.title, service: 'both' },
     load: () => import('./rooms/audit/audit.tsx'),
   },

@@ -15,13 +15,13 @@ interface ListedCertificate {
   readonly reason?: string
 }
 
-/** `warder kmip certificates` lists devices and the expiry dates of their certificates. */
+/** `warder kmip certificates` lists certificates in the files of a home; `warder kmip devices` asks the service. */
 export const listCertificatesVerb = homeVerb({
   name: 'certificates',
   words: '[NAME]',
   summary: 'List the client certificates that the local authority issued: users and expiry dates',
   about: `Reads HOME/tls: certificates of warder kmip certificate, and the one of the first run. Certificates that another
-authority issued to a device are not recorded there.`,
+authority issued to a device are not recorded there: warder kmip devices lists them once a device has presented them.`,
   examples: [
     'warder kmip certificates',
     'warder kmip certificates --expiring 30d',

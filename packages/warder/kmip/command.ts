@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/base'
-import { homeVerb, requireNoNames, requireOneName, UsageError, verbCommand } from '@warder/command-line'
+import { homeVerb, requireNoNames, requireOneName, UsageError } from '@warder/command-line'
+import { kmsCommand } from '@warder/command-line/kms'
 import {
   type Encoding,
   encodeNode,
@@ -13,6 +14,7 @@ import {
 import { makeCertificate } from './certificate.ts'
 import { listCertificatesVerb } from './certificates.ts'
 import { openConnection } from './connection.ts'
+import { devicesVerb } from './devices.ts'
 import { explain } from './explain.ts'
 import { decodeMessage, hasSucceeded, readInput } from './input.ts'
 import { buildFullQuery, formatQueryAnswer } from './query.ts'
@@ -173,12 +175,14 @@ certificate that is not recorded in the home with --cert.`,
   },
 })
 
-export const kmip = verbCommand({
+export const kmip = kmsCommand({
   name: 'kmip',
-  summary: 'Send KMIP messages, decode dumps, query servers, issue and list client certificates',
+  summary: 'Send KMIP messages, decode dumps, query servers, list devices, issue client certificates',
   about: `send and query use the KMIP socket of the home and the client certificate HOME/tls/client.crt, unless options name
-others.`,
-  verbs: [send, explainVerb, query, certificate, listCertificatesVerb, revokeCertificate],
+others. devices asks the service; the other verbs need no login.`,
+  verbs: [devicesVerb],
+  homeVerbs: [send, explainVerb, query, certificate, listCertificatesVerb, revokeCertificate],
+  example: '  warder kmip certificate storage-1\n  warder kmip devices --expiring 30d',
 })
 
 async function exchange({ endpoint, transport: way }: KmipTarget, message: TtlvNode): Promise<TtlvNode> {

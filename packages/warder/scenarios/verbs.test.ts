@@ -252,6 +252,7 @@ test('verbs of certificates and KMIP', async () => {
     '42007801000000304200770100000028420069010000002042006a0200000004000000010000000042006b02000000040000000000000000',
   ])
   assert.match(await run('kmip certificates', ['--expiring', '400d']), /^storage-1 /m)
+  await run('kmip devices', ['--search', 'storage'])
   await run('kmip revoke-certificate', ['storage-1', '--cert', join(folder, 'storage-1.crt')])
 })
 

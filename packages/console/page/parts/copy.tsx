@@ -11,6 +11,16 @@ export async function copyText(text: string): Promise<void> {
   }
 }
 
+/** Saves a text as a file of the user. It is never in an address. */
+export function saveText(name: string, text: string, type = 'text/plain'): void {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
+}
+
 export function CopyButton({
   text,
   label = texts.parts.copy,

@@ -1,17 +1,8 @@
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
-import { CopyButton } from '../../../parts/copy.tsx'
+import { CopyButton, saveText } from '../../../parts/copy.tsx'
 import { texts } from '../../../texts.ts'
 
 const words = texts.recovery
-
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(url)
-}
 
 interface CodesProps {
   readonly username: string
@@ -36,7 +27,7 @@ export function RecoveryCodes({ username, codes, onStored }: CodesProps) {
         <button
           type="button"
           className="button"
-          onClick={() => download('warder-recovery-codes.txt', words.file(username, codes))}
+          onClick={() => saveText('warder-recovery-codes.txt', words.file(username, codes))}
         >
           {words.download}
         </button>

@@ -171,6 +171,7 @@ function KeysStep() {
         label={words.firstDevice}
         samples={[{ title: texts.parts.command, code: 'warder kmip certificate storage-1' }]}
       />
+      <ul>{link('/ui/devices', words.devices)}</ul>
     </>
   )
 }
