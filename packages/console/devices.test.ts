@@ -64,7 +64,7 @@ describe('devices in the console', { skip: missingChromium }, () => {
     await page.getByRole('button', { name: 'Apply' }).click()
     await page.getByText('No device matches').waitFor()
     await opened.assertAccessible()
-    await opened.goTo('kms', `/ui/devices/${encodeURIComponent(hostile)}`)
+    await opened.goTo('kms', `/ui/device?${new URLSearchParams({ name: hostile })}`)
     await page.getByText('the local authority', { exact: true }).waitFor()
     await page.getByText('warder kmip revoke-certificate').waitFor()
     await opened.assertAccessible()
@@ -73,7 +73,7 @@ describe('devices in the console', { skip: missingChromium }, () => {
   it('blocks a device after the dialog has named it, and unblocks it', async () => {
     await issue('disk-2')
     await waitForDevice('disk-2')
-    await using opened = await openAsAdmin('/ui/devices/disk-2')
+    await using opened = await openAsAdmin('/ui/device?name=disk-2')
     const { page } = opened
     await page.getByRole('button', { name: 'Block now' }).click()
     const dialog = page.getByRole('alertdialog')
@@ -93,7 +93,7 @@ describe('devices in the console', { skip: missingChromium }, () => {
     })) as { readonly id: string }
     await issue('disk-3')
     await waitForDevice('disk-3')
-    await using opened = await openAsAdmin('/ui/devices/disk-3')
+    await using opened = await openAsAdmin('/ui/device?name=disk-3')
     const { page } = opened
     const sent: string[] = []
     page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
@@ -118,7 +118,8 @@ describe('devices in the console', { skip: missingChromium }, () => {
     await page.getByRole('button', { name: 'Both are saved' }).click()
     await page.getByRole('button', { name: 'Save the private key' }).waitFor({ state: 'detached' })
     const listed = await console.admin('kms', 'GET', `/v1/pki/authorities/${authority.id}/certificates`)
-    assert.equal((listed as readonly { readonly profile: string }[])[0]?.profile, 'client')
+    const profiles = (listed as readonly { readonly profile: string }[]).map(({ profile }) => profile)
+    assert.ok(profiles.includes('client'), profiles.join())
     opened.assertNoErrors()
   })
 
@@ -130,10 +131,10 @@ describe('devices in the console', { skip: missingChromium }, () => {
     await page.getByText('warder kmip certificate storage-1').waitFor()
     await opened.assertAccessible()
     for (const name of ['disk-1', 'no-such']) {
-      await opened.goTo('kms', `/ui/devices/${name}`)
+      await opened.goTo('kms', `/ui/device?name=${name}`)
       await page.getByText('Only crypto officers see other devices').waitFor()
     }
-    await opened.goTo('kms', '/ui/devices/bob')
+    await opened.goTo('kms', '/ui/device?name=bob')
     await page.getByText('This device is not known').waitFor()
     await opened.assertAccessible()
   })

@@ -69,7 +69,7 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/devices/list.tsx'),
   },
   {
-    ...{ path: '/ui/devices/{name}', title: texts.devices.device, service: 'kms', isInner: true },
+    ...{ path: '/ui/device', title: texts.devices.device, service: 'kms', isInner: true },
     load: () => import('./rooms/kms/devices/device.tsx'),
   },
   {

@@ -194,7 +194,7 @@ for (const engine of await bothEngines())
       for (const [index, days] of [1, 9, 30, 40].entries()) await issueLocally(kms, `page-${index}`, days)
       // Renewed: its first certificate does not matter.
       await issueLocally(kms, 'page-0', 300)
-      for (const name of ['näme/1', '=cmd|calc', 'ﬀ', '𝒟evice']) await issueLocally(kms, name)
+      for (const name of ['näme/1', '=cmd|calc', 'a/..', 'ﬀ', '𝒟evice']) await issueLocally(kms, name)
       await importLocal(kms)
       const all = await names(olga, '?limit=1000')
       assert.deepEqual(
@@ -213,7 +213,8 @@ for (const engine of await bothEngines())
       }
       assert.deepEqual(await names(olga, '?expiring_days=10&search=page'), ['page-1'])
       assert.deepEqual(await names(olga, '?expiring_days=31&search=PAGE'), ['page-1', 'page-2'])
-      assert.equal((await get(olga, `/${encodeURIComponent('näme/1')}`)).name, 'näme/1')
+      for (const name of ['näme/1', '=cmd|calc', 'a/..'])
+        assert.equal((await get(olga, `/${encodeURIComponent(name)}`)).name, name)
       for (const query of [
         'limit=0',
         'limit=1001',

@@ -22,7 +22,8 @@ const words = texts.devices
 type Certificate = Device['certificates'][number]
 
 /** One KMIP client: its certificates, when it connected last, and what ends its access. */
-export function Room({ path: { name = '' } }: RoomProps) {
+export function Room({ query }: RoomProps) {
+  const name = query.get('name') ?? ''
   const { data, error, refetch } = kms.useOperation('kmip.devices.get', { path: { name } })
   return (
     <>

@@ -6,7 +6,8 @@ const words = texts.devices
 
 export type Device = Reply<'kmip.devices.list'>[number]
 
-export const devicePath = (name: string): string => `/ui/devices/${encodeURIComponent(name)}`
+/** The name is a parameter, because it may contain slashes and dots. */
+export const devicePath = (name: string): string => `/ui/device?${new URLSearchParams({ name })}`
 
 const soonMs = 30 * 86_400_000
 
