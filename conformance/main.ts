@@ -61,11 +61,11 @@ export async function main(args: readonly string[], print = toTerminal): Promise
     return 2
   }
   const isGiven = values.socket !== undefined || values.url !== undefined
-  await using server = isGiven
-    ? connectGivenServer(values)
-    : await startOwnServer({ draft: cases.some(isDraftCase) })
+  const draft = cases.some(isDraftCase)
   const all: WayResults[] = []
   for (const way of values.over as readonly Transport[]) {
+    // A server for each way: names of groups are taken once (BL-M-21-30).
+    await using server = isGiven ? connectGivenServer(values) : await startOwnServer({ draft })
     all.push({ way, results: await runCases(cases, server, way, { ownWords: values['own-words'] }) })
   }
   for (const line of formatTable(all)) print(line)

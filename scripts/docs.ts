@@ -217,7 +217,7 @@ const formsOf2: ReadonlySet<number> = new Set([
 ])
 
 function memberName({ tags }: Field): string {
-  return tags.length > 3 ? 'the object' : tags.map((tag) => tagText(tag)).join(', ')
+  return tags.length > 3 ? 'the object' : tags.map((tag) => tagText(tag, true)).join(', ')
 }
 
 function memberVersion({ tags: [tag = 0], since = '1.0' }: Field, first: KmipVersion): string {

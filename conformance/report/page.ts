@@ -1,3 +1,4 @@
+import { reasonToDecline } from '../cases/declined.ts'
 import { byVersion, countResults, remarkOn, type WayResults } from './table.ts'
 
 /** docs/reference/kmip-conformance.md: numbers by version and way, then every case by name. */
@@ -12,7 +13,7 @@ export function conformancePage(ways: readonly WayResults[]): string {
 
 The public OASIS profile test cases, each run against a live server and compared strictly: status, reason, message
 (word by word), every value. Only what KMIP Profiles §4.1 ("Permitted Test Case Variations") lets a server choose may
-differ. Written by \`npm run conformance -- --write\`; \`npm run conformance -- FOLDER\` runs any other folder of cases.
+differ. KMIP 3.0 is a draft, served with \`kmip_draft_3_0\`. Written by \`npm run conformance -- --write\`; \`npm run conformance -- FOLDER\` runs any other folder of cases.
 
 | version | encoding | cases | passed | failed | skipped |
 |---|---|---|---|---|---|
@@ -34,7 +35,7 @@ function cases(ways: readonly WayResults[]): readonly string[] {
   const lines = [`| case | ${names.join(' | ')} | remark |`, `|---|${names.map(() => '---|').join('')}---|`]
   for (const [index, { testCase }] of (ways[0]?.results ?? []).entries()) {
     const results = ways.flatMap(({ results: of }) => of[index] ?? [])
-    const remark = results.map(remarkOn).find((text) => text !== undefined) ?? ''
+    const remark = reasonToDecline(testCase) ?? results.map(remarkOn).find((text) => text !== undefined) ?? ''
     const outcomes = results.map(({ outcome }) => outcome).join(' | ')
     lines.push(`| ${testCase.name} | ${outcomes} | ${remark.replaceAll('|', '\\|')} |`)
   }

@@ -165,7 +165,7 @@ test('Words of other versions, and identifiers of a wrong type, are refused by n
     ],
     [reference(Tag.GroupLink, 'a'), 'GroupLink must be of type NameReference in KMIP 3.0.'],
     [identifier('a', Tag.Comment), 'Comment cannot be of type Identifier.'],
-    [reference(Tag.CredentialLink, 'a'), 'CredentialLink cannot be of type Reference.'],
+    [reference(Tag.CredentialLink, 'a'), 'CredentialLink is not supported.'],
     [structure(Tag.Name, [textString(Tag.NameValue, 'n')]), 'Name must be of type TextString in KMIP 3.0.'],
     [textString(Tag.ObjectGroup, 'g'), 'ObjectGroup does not exist in KMIP 3.0.'],
     [structure(Tag.Link, []), 'Link does not exist in KMIP 3.0.'],

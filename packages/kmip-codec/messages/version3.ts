@@ -51,6 +51,15 @@ const reservedTags: ReadonlySet<number> = new Set([
   Tag.UniqueBatchItemID,
 ])
 
+/** Links of 3.0 for which 2.x has no kind. */
+const unsupportedLinks: ReadonlySet<number> = new Set([
+  Tag.CertificateRequestLink,
+  Tag.CredentialLink,
+  Tag.JoinedSplitKeyPartsLink,
+  Tag.PasswordLink,
+  Tag.SplitKeyBaseLink,
+])
+
 /** Refuses the members of a header or of a batch item that 3.0 reserves. @throws ItemRefusal InvalidField */
 export function refuseReserved(members: readonly TtlvNode[]): void {
   for (const { tag } of members) if (reservedTags.has(tag)) throw reserved(tag)
@@ -79,6 +88,8 @@ function fromNode(node: TtlvNode): TtlvNode {
   if (reservedTags.has(tag)) throw reserved(tag)
   const linkType = linkTypeOfTag(tag)
   if (linkType !== undefined) return fromLink(node, linkType)
+  if (unsupportedLinks.has(tag))
+    throw new ItemRefusal('InvalidAttribute', `${tagText(tag, true)} is not supported.`)
   if (tag === Tag.Name) return fromName(node)
   if (tag === Tag.GroupLink) return fromGroupLink(node)
   if (tag === Tag.AttributeReference && type === 'Enumeration') return fromReference(node)

@@ -70,6 +70,15 @@ const legacyReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
  */
 const reasonsSince21: ReadonlySet<ResultReason> = new Set<ResultReason>(['WrongKeyLifecycleState'])
 
+/** The public test cases of 3.0 expect this for GetAttributes of an object that is not there (BL-M-20). */
+function isMissing(
+  version: KmipVersion,
+  reason: ResultReason | undefined,
+  operation: OperationName | undefined,
+): boolean {
+  return version === draftVersion && reason === 'ObjectNotFound' && operation === 'GetAttributes'
+}
+
 /** Reasons whose numbers 3.0 reserves. */
 const draftReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
   IllegalOperation: 'PermissionDenied',
@@ -86,7 +95,8 @@ export function reasonIn(
   reason: ResultReason,
   operation?: OperationName,
 ): ResultReason {
-  if (version === draftVersion) return draftReason[reason] ?? reason
+  if (version === draftVersion)
+    return isMissing(version, reason, operation) ? 'ItemNotFound' : (draftReason[reason] ?? reason)
   if (atLeast(version, '2.1') || reason === 'GeneralFailure') return reason
   if (atLeast(version, '2.0')) return reasonsSince21.has(reason) ? (legacyReason[reason] ?? reason) : reason
   // The public test cases of 1.x expect this for Get of a destroyed object.
@@ -143,6 +153,7 @@ export function messageIn(
   reason?: ResultReason,
   operation?: OperationName,
 ): string {
+  if (isMissing(version, reason, operation)) return 'NOT_FOUND'
   if (atLeast(version, '2.1')) return message
   const told = precise.has(message) ? denied : message
   if (told !== denied || !isLegacy(version) || reason === undefined) return told

@@ -19,10 +19,13 @@ import { sign, signatureVerify } from './crypto/sign.ts'
 import { overVersions, withNewest } from './crypto/versions.ts'
 import { activate } from './life-cycle/activate.ts'
 import { archive, recover } from './life-cycle/archive.ts'
+import { deactivate } from './life-cycle/deactivate.ts'
 import { destroy } from './life-cycle/destroy.ts'
 import { check, getUsageAllocation, obtainLease } from './life-cycle/leases.ts'
+import { obliterate } from './life-cycle/obliterate.ts'
 import { revoke } from './life-cycle/revoke.ts'
 import { create } from './objects/create.ts'
+import { createGroup } from './objects/create-group.ts'
 import { createKeyPair } from './objects/create-key-pair.ts'
 import { createSplitKey } from './objects/create-split-key.ts'
 import { deriveKey } from './objects/derive-key.ts'
@@ -41,6 +44,7 @@ import { register } from './transfer/register.ts'
 const rows: readonly KmipOperation[] = [
   create,
   createKeyPair,
+  createGroup,
   register,
   importObject,
   get,
@@ -51,8 +55,10 @@ const rows: readonly KmipOperation[] = [
   reCertify,
   validate,
   activate,
+  deactivate,
   revoke,
   destroy,
+  obliterate,
   archive,
   recover,
   check,

@@ -59,7 +59,8 @@ export const revoke = defineOperation({
   },
 })
 
-async function revokeObject(
+/** Deactivates the object, or makes it Compromised, and stores the reason. @throws kmipFailure WrongKeyLifecycleState */
+export async function revokeObject(
   context: KmipContext,
   object: ManagedObject,
   reason: Reason,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  dateTime,
   Enumeration,
   enumeration,
   integer,
@@ -114,9 +115,97 @@ test('Objects are found by their class in 3.0 alone', async () => {
   await client(on, '2.1', 'carol').fails('Locate', [ofClass('User')], 'InvalidAttribute')
 })
 
-test('A device makes neither users nor groups nor credentials', async () => {
+const nameNode = (name: string) =>
+  structure(Tag.Name, [textString(Tag.NameValue, name), enumeration(Tag.NameType, 1)])
+
+test('Deactivate ends the use of an object, with the reasons that a client can give', async () => {
   const draft = client(on, '3.0')
-  const name = structure(Tag.Name, [textString(Tag.NameValue, 'x'), enumeration(Tag.NameType, 1)])
-  for (const operation of ['CreateUser', 'CreateGroup', 'CreateCredential'] as const)
-    await draft.fails(operation, [attributes(name)], 'OperationNotSupported')
+  const made = async () => (await draft.do('Create', [objectType('SymmetricKey'), aesAttributes()])).id
+  const reason = (code: keyof typeof Enumeration.DeactivationReasonCode, text = 'done') =>
+    structure(Tag.DeactivationReason, [
+      enumeration(Tag.DeactivationReasonCode, Enumeration.DeactivationReasonCode[code]),
+      textString(Tag.DeactivationMessage, text),
+    ])
+  const id = await made()
+  await draft.fails('Deactivate', [uid(id), reason('UsageLimit')], 'InvalidField')
+  await draft.fails('Deactivate', [uid(id), dateTime(Tag.DeactivationDate, 1)], 'FeatureNotSupported')
+  await client(on, '3.0', 'bob').fails('Deactivate', [uid(id)], 'ObjectNotFound')
+  await draft.do('Activate', [uid(id)])
+  assert.equal((await draft.do('Deactivate', [uid(id), reason('Unspecified')])).id, id)
+  const [, holder] = (await draft.do('GetAttributes', [uid(id), reference(Tag.State)])).nodes
+  assert.deepEqual(holder?.value, [enumeration(Tag.State, Enumeration.State.Deactivated)])
+  await draft.fails('Deactivate', [uid(id)], 'WrongKeyLifecycleState')
+  const { items } = await client(on, '2.1').send([{ operation: 'Deactivate', payload: [uid(id)] }])
+  assert.equal(items[0]?.reason, 'OperationNotSupported')
+})
+
+test('Obliterate leaves nothing, with the rights of a removal over REST', async () => {
+  const [draft, bob] = [client(on, '3.0'), client(on, '3.0', 'bob')]
+  const made = async () => (await draft.do('Create', [objectType('SymmetricKey'), aesAttributes()])).id
+  const grant = (id: string, ...operation_types: readonly string[]) =>
+    on.user('alice').post('/access/grant', { unique_identifier: id, user_id: 'bob', operation_types })
+  const id = await made()
+  await bob.fails('Obliterate', [uid(id)], 'ObjectNotFound')
+  assert.equal((await grant(id, 'destroy')).status, 200)
+  await bob.fails('Obliterate', [uid(id)], 'PermissionDenied')
+  await grant(id, 'revoke')
+  await draft.do('Activate', [uid(id)])
+  await bob.fails('Obliterate', [uid(id)], 'WrongKeyLifecycleState')
+  await bob.do('Deactivate', [uid(id)])
+  assert.deepEqual((await bob.do('Obliterate', [uid(id)])).nodes, [])
+  await draft.fails('GetAttributes', [uid(id)], 'ItemNotFound')
+  await draft.fails('Obliterate', [uid(id)], 'ObjectNotFound')
+  const destroyed = await made()
+  await draft.do('Destroy', [uid(destroyed)])
+  await draft.do('Obliterate', [uid(destroyed)])
+  await draft.fails('Get', [uid(destroyed)], 'ObjectNotFound')
+  const pair = await draft.do('CreateKeyPair', [
+    structure(Tag.CommonAttributes, [
+      enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.Ed25519),
+    ]),
+    structure(Tag.PrivateKeyAttributes, [
+      integer(Tag.CryptographicUsageMask, Enumeration.CryptographicUsageMask.Sign),
+    ]),
+    structure(Tag.PublicKeyAttributes, [
+      integer(Tag.CryptographicUsageMask, Enumeration.CryptographicUsageMask.Verify),
+    ]),
+  ])
+  const half = String(pair.get(Tag.PrivateKeyUniqueIdentifier))
+  await draft.fails('Obliterate', [uid(half)], 'InvalidObjectType')
+})
+
+test('CreateGroup makes a group of rights with the rights of REST, and grants nothing', async () => {
+  const draft = client(on, '3.0')
+  const { id } = await draft.do('CreateGroup', [attributes(nameNode('arrays'))])
+  assert.equal(id, 'group:arrays')
+  const { json } = await on.user('alice').get('/access/groups/arrays')
+  assert.deepEqual([json.user_id, json.members, json.owners], ['group:arrays', [], ['alice']])
+  assert.equal((await on.user('bob').get('/access/groups/arrays')).status, 404)
+  await client(on, '3.0', 'bob').fails(
+    'CreateGroup',
+    [attributes(nameNode('arrays'))],
+    'NonUniqueNameAttribute',
+  )
+  await draft.fails('CreateGroup', [attributes(nameNode('group:x'))], 'InvalidAttributeValue')
+  await draft.fails('CreateGroup', [attributes()], 'InvalidAttribute')
+  const more = attributes(nameNode('y'), textString(Tag.Comment, 'c'))
+  await draft.fails('CreateGroup', [more], 'InvalidAttribute')
+  const { items } = await draft.send([
+    { operation: 'CreateGroup', payload: [attributes(nameNode('z'))] },
+    { operation: 'Destroy' },
+  ])
+  assert.deepEqual([items[0]?.status, items[1]?.reason], ['Success', 'ObjectNotFound'])
+})
+
+test('Who may not create objects makes no group', async () => {
+  const kms = await startSharedKms({
+    config: { kmip_draft_3_0: true, 'roles.crypto_officer_users': ['olga'], 'roles.ceremony_quorum': 1 },
+  })
+  await client(kms, '3.0', 'bob').fails('CreateGroup', [attributes(nameNode('g'))], 'PermissionDenied')
+})
+
+test('A device makes neither users nor credentials', async () => {
+  const draft = client(on, '3.0')
+  for (const operation of ['CreateUser', 'CreateCredential'] as const)
+    await draft.fails(operation, [attributes(nameNode('x'))], 'OperationNotSupported')
 })

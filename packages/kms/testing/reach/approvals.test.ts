@@ -22,7 +22,7 @@ const steps = Number(process.env.WARDER_REACH_STEPS ?? 600)
 const quorum = 3
 const guardedTag = 'prod'
 const config = {
-  ...{ transit_enabled: true, cache_lease_ms: 0, ...roleSettings },
+  ...{ transit_enabled: true, kmip_draft_3_0: true, cache_lease_ms: 0, ...roleSettings },
   ...{ 'roles.crypto_officer_users': officers, 'roles.ceremony_quorum': quorum },
   ...{ 'approvals.operations': ['destroy', 'export', 'grant'], 'approvals.tags': [guardedTag] },
   pending_destruction_days_by: [`tag:${waitingTag}=7`],
@@ -57,7 +57,7 @@ const kmip = [...kmipOperations.values()]
 
 /** Operations that need approvals, and those that could go around them, are drawn as often as all others. */
 const near =
-  /^(?:Destroy|Revoke|Get|Export|ReKey|.*Attribute|access\.grant|key\.tags\.remove)$|\.(?:delete|destroy)$/
+  /^(?:Destroy|Obliterate|Deactivate|Revoke|Get|Export|ReKey|.*Attribute|access\.grant|key\.tags\.remove)$|\.(?:delete|destroy)$/
 const isNear = ({ name }: { readonly name: string }) => near.test(name)
 
 /** Keys of alice under approvals, with what the officers approved. */

@@ -7,6 +7,7 @@ import {
   enumeration,
   integer,
   interval,
+  isDraftValue,
   type OperationName,
   structure,
   Tag,
@@ -40,7 +41,7 @@ import {
   type Player,
   type Request,
 } from './requests.ts'
-import { everyUse, type World } from './world.ts'
+import { everyUse, forms, type World } from './world.ts'
 
 const { BlockCipherMode: modes } = Enumeration
 const cipherModes = ['GCM', 'CTR', 'OFB', 'CFB', 'CBC', 'ECB', 'NISTKeyWrap', 'GCM_SIV', 'CCM'] as const
@@ -227,6 +228,11 @@ export const payloads: Readonly<Record<string, ((player: Player) => Payload) | u
   Destroy: (player) => ({
     members: [uid(player.draw.chance(0.3) ? player.world.find('ended').id : drawId(player))],
   }),
+  Deactivate: (player) => ({ members: [uid(drawId(player))] }),
+  Obliterate: (player) => ({
+    members: [uid(player.draw.chance(0.3) ? player.world.find('ended').id : drawId(player))],
+  }),
+  CreateGroup: undefined,
   Archive: (player) => ({ members: [uid(drawId(player))] }),
   Recover: (player) => ({ members: [uid(drawId(player))] }),
   Check: (player) => ({ members: [uid(drawId(player))] }),
@@ -444,7 +450,8 @@ export function kmipRequest(
   const { world, draw, by } = player
   const make = payloads[operation]
   const { sent = [], members } = make?.(player) ?? { members: [] }
-  const form = draw.below(3)
+  const isOf30 = isDraftValue('Operation', Enumeration.Operation[operation])
+  const form = isOf30 ? forms.length - 1 : draw.below(forms.length)
   const isBatch = draw.chance(0.1)
   return {
     operation,

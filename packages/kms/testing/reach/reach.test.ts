@@ -171,7 +171,13 @@ const engines = await bothEngines()
 async function start(engine: (typeof engines)[number], opened: AsyncDisposableStack) {
   const host = opened.use(await httpHost())
   const config = {
-    ...{ transit_enabled: true, cache_lease_ms: 0, acme_http_port: host.port, ...roleSettings },
+    ...{
+      transit_enabled: true,
+      kmip_draft_3_0: true,
+      cache_lease_ms: 0,
+      acme_http_port: host.port,
+      ...roleSettings,
+    },
     pending_destruction_days_by: [`tag:${waitingTag}=7`],
   }
   const db = await engine.open(await engine.url())

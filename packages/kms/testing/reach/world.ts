@@ -110,10 +110,12 @@ export const everyUse = mask(
 /** The destruction of keys with this tag waits: `pending_destruction_days_by`. */
 export const waitingTag = 'waits'
 const modes = ['GCM', 'CTR', 'OFB', 'CFB', 'CBC', 'ECB'] as const
-const forms = [
+/** The last one is that of 3.0. */
+export const forms = [
   { version: '2.1', encoding: 'ttlv' },
   { version: '2.1', encoding: 'json' },
   { version: '2.1', encoding: 'xml' },
+  { version: '3.0', encoding: 'ttlv' },
 ] as const
 
 /** Owners with objects of every kind, whose secrets are known to the test. */
