@@ -1,7 +1,7 @@
 import { failure } from '@warder/base'
 import { defineOperation, get, type Operation, post } from '@warder/server'
 import type { Database } from '@warder/storage'
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { anySession, recentSession, requireSecondFactorHere, requireSession } from './callers.ts'
 import { countRecoveryCodes, renewRecoveryCodes } from './login/recovery-code-store.ts'
 import { listPasskeys } from './methods/passkey/passkey-store.ts'
@@ -19,10 +19,22 @@ interface AccountServices {
 const define = defineOperation<AccountServices>()
 const tag = 'Account'
 
-async function readFactors(db: Database, realm: string, username: string) {
+/** State of the second factors of a user, for replies; without any secret. */
+export const Factors = Type.Object({
+  totp: Type.Boolean({ description: 'An authenticator app is enrolled.' }),
+  passkeys: Type.Integer({ description: 'Number of passkeys.' }),
+  recovery_codes: Type.Integer({ description: 'Number of unused codes.' }),
+})
+
+export async function readFactors(
+  db: Database,
+  realm: string,
+  username: string,
+): Promise<Static<typeof Factors>> {
   return {
     totp: (await findTotp(db, realm, username)) !== undefined,
     passkeys: (await listPasskeys(db, realm, username)).length,
+    recovery_codes: await countRecoveryCodes(db, realm, username),
   }
 }
 
@@ -47,9 +59,7 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
       password_initial: Type.Boolean({
         description: 'The credential is as it was created: its user has not chosen the password.',
       }),
-      totp: Type.Boolean(),
-      passkeys: Type.Integer(),
-      recovery_codes: Type.Integer({ description: 'Number of unused codes.' }),
+      ...Factors.properties,
     }),
     async act(_input, context) {
       const caller = requireSession(context)
@@ -72,7 +82,6 @@ export const accountOperations: readonly Operation<AccountServices>[] = [
         // Each change of a credential is a new version.
         password_initial: credential?.version === 1,
         ...(await readFactors(db, realm, username)),
-        recovery_codes: await countRecoveryCodes(db, realm, username),
       }
     },
   }),

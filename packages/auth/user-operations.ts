@@ -2,6 +2,7 @@ import { failure, type Metrics } from '@warder/base'
 import { defineOperation, del, get, type Operation } from '@warder/server'
 import type { Database } from '@warder/storage'
 import Type from 'typebox'
+import { Factors, readFactors } from './account.ts'
 import { realmAdmin } from './callers.ts'
 import { countSessions } from './counting.ts'
 import { roleOfEntity } from './machines/token-store.ts'
@@ -31,7 +32,7 @@ const personOperations = [
     name: 'persons.get',
     reach: ['reveal attributes'],
     route: get('/realms/{realm_id}/persons/{username}'),
-    summary: 'Use of a user name',
+    summary: 'Use of a user name, and the state of the second factors',
     tag,
     access,
     pathParameters: UserPath,
@@ -42,13 +43,14 @@ const personOperations = [
         description: 'The name is bound to an identity provider (JWT) of the realm.',
       }),
       person: Type.Boolean({ description: 'A user has logged in with the name, with any scheme.' }),
+      ...Factors.properties,
     }),
     errors: { 404: 'The name is not in use.' },
     async act({ path: { realm_id: realm, username } }, { services: { db } }) {
       await realmOrThrow(db, realm)
       const standing = await readStanding(db, realm, username)
       if (!Object.values(standing).includes(true)) throw failure('not_found', 'The name is not in use.')
-      return { username, ...standing }
+      return { username, ...standing, ...(await readFactors(db, realm, username)) }
     },
   }),
   define({

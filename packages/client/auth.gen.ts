@@ -36,7 +36,9 @@ export interface Operations {
       readonly password: boolean
       /** The credential is as it was created: its user has not chosen the password. */
       readonly password_initial: boolean
+      /** An authenticator app is enrolled. */
       readonly totp: boolean
+      /** Number of passkeys. */
       readonly passkeys: number
       /** Number of unused codes. */
       readonly recovery_codes: number
@@ -1691,7 +1693,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Use of a user name */
+  /** Use of a user name, and the state of the second factors */
   readonly 'persons.get': {
     readonly path: {
       readonly realm_id: string
@@ -1709,6 +1711,12 @@ export interface Operations {
       readonly provider: boolean
       /** A user has logged in with the name, with any scheme. */
       readonly person: boolean
+      /** An authenticator app is enrolled. */
+      readonly totp: boolean
+      /** Number of passkeys. */
+      readonly passkeys: number
+      /** Number of unused codes. */
+      readonly recovery_codes: number
     }
   }
   /** Create a realm */

@@ -392,4 +392,34 @@ describe('the rooms for people and machines', { skip: missingChromium }, () => {
     await confirm(page, 'Remove')
     await told(page, 'The key was removed')
   })
+
+  it('binds names to identity providers, and releases them', async () => {
+    const issuer = 'https://login.example.com/'
+    const idp_params = [{ jwt_issuer_uri: issuer, jwks_uri: 'https://login.example.com/keys' }]
+    await call('POST', '/admins/realms', {
+      id: 'tokens',
+      auth_params: { jwt_params: { idp_params } },
+      ...ages,
+    })
+    const { page } = chief
+    await chief.goTo('auth', '/ui/realms/tokens/users')
+    await open(page, 'Bind a name')
+    await page.getByLabel('Subject', { exact: true }).fill(hostile)
+    await command(page, 'warder admin assign-jwt-subject')
+    await page.getByRole('button', { name: 'Bind a name' }).click()
+    await page.getByRole('alertdialog').getByText('its sessions end').waitFor()
+    await chief.assertAccessible()
+    await confirm(page, 'Bind a name')
+    await told(page, 'The name is bound.')
+    await page.getByRole('link', { name: hostile }).click()
+    await page.getByText('Second factors', { exact: true }).waitFor()
+    await page.locator('dd').filter({ hasText: 'None' }).first().waitFor()
+    await page.getByRole('button', { name: 'Release the name' }).click()
+    await command(page, 'warder admin release-jwt-subject')
+    await confirm(page, 'Release the name')
+    await told(page, 'The name is released.')
+    const subjects = JSON.parse(await call('GET', '/realms/tokens/jwt-subjects'))
+    assert.deepEqual(subjects, [])
+    chief.assertNoErrors()
+  })
 })

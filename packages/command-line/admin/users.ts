@@ -13,6 +13,9 @@ interface LoginMethods {
   readonly password: boolean
   /** The name is bound to an identity provider. */
   readonly provider: boolean
+  readonly totp: boolean
+  readonly passkeys: number
+  readonly recovery_codes: number
 }
 
 /** A user with a password, in the form of the API. */
@@ -92,7 +95,8 @@ export const addUser = adminVerb({
 export const showUser = adminVerb({
   name: 'show-user',
   words: 'NAME',
-  summary: 'Show how a user logs in, with which roles and claims, and how many sessions there are',
+  summary:
+    'Show how a user logs in, with which second factors, roles and claims, and how many sessions there are',
   about: 'Their keys and rights: warder access of realm/NAME. To suspend them at once: warder access block.',
   examples: ['warder admin show-user ann --realm shop'],
   options: { realm: realmOption },
@@ -112,6 +116,7 @@ export const showUser = adminVerb({
           ['user', `${username} of realm ${realm}`],
           ['login by', known.join(', ') || 'SAML or a certificate: not registered'],
           ['password', user?.change_password === true ? 'must be changed at the next login' : ''],
+          ['second factors', formatFactors(methods)],
           ['roles', user?.roles.join(', ') ?? ''],
           ['claims', user?.extra_claims === undefined ? '' : JSON.stringify(user.extra_claims)],
           ['sessions', String(sessions.length)],
@@ -120,6 +125,16 @@ export const showUser = adminVerb({
     }
   },
 })
+
+/** State of the second factors, which only their user enrolls. */
+function formatFactors({ totp, passkeys, recovery_codes: codes }: LoginMethods): string {
+  const factors = [
+    ...(totp ? ['authenticator app'] : []),
+    ...(passkeys > 0 ? [`passkeys: ${passkeys}`] : []),
+    ...(codes > 0 ? [`unused recovery codes: ${codes}`] : []),
+  ]
+  return factors.join(', ') || 'none'
+}
 
 /** Reads `NAME=VALUE`; a value that is JSON is read as such, others are texts. @throws UsageError */
 function readClaim(text: string): readonly [name: string, value: unknown] {

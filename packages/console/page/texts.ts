@@ -1421,6 +1421,14 @@ export const texts = {
     change: 'The password must be changed at the next login',
     passwordOf: (name: string) => `Password of ${name}`,
     subjects: 'Names bound to identity providers',
+    assign: 'Bind a name',
+    subject: 'Subject',
+    subjectHelp: 'The claim sub of the tokens.',
+    assignTitle: (name: string, issuer: string) => `Bind ${name} to ${issuer}?`,
+    assignEnds:
+      'Only tokens of this provider then log in with the name. If it is bound to another provider now, its sessions end, and ' +
+      'the name stands for another user.',
+    assignedNow: 'The name is bound.',
     noSubjects: 'No name is bound to an identity provider yet: the first login binds it.',
     issuer: 'Identity provider',
     how: 'Bound by',
@@ -1433,6 +1441,17 @@ export const texts = {
     open: 'Open',
   },
   user: {
+    release: 'Release the name',
+    releaseTitle: (name: string) => `Release ${name} from its identity provider?`,
+    releaseEnds: 'Its sessions end. The next login with the name binds it to the provider of that login.',
+    released: 'The name is released.',
+    factors: 'Second factors',
+    factorsOf: (totp: boolean, passkeys: number, codes: number) =>
+      [
+        ...(totp ? ['authenticator app'] : []),
+        ...(passkeys > 0 ? [passkeys === 1 ? '1 passkey' : `${passkeys} passkeys`] : []),
+        ...(codes > 0 ? [codes === 1 ? '1 unused recovery code' : `${codes} unused recovery codes`] : []),
+      ].join(', ') || 'None',
     title: (name: string, realm: string) => `User ${name} of realm ${realm}`,
     missing: (name: string) => `There is no user ${name} in this realm.`,
     missingHelp: 'No user has a password with this name, and none has logged in with it.',

@@ -250,7 +250,7 @@ test('users are shown, and their roles and claims are changed', async () => {
   assert.equal(await logIn(`bob:${password}`, 'desk'), 'Authenticated')
   assert.match(
     await ok('show-user', 'bob', ...at),
-    /^user: +bob of realm desk\nlogin by: +password\nroles: +seller\nsessions: +1$/,
+    /^user: +bob of realm desk\nlogin by: +password\nsecond factors: +none\nroles: +seller\nsessions: +1$/,
   )
   const change = ['change-user', 'bob', ...at, '--add-role', 'night', '--remove-role', 'seller']
   const asked = await run([...change, '--claim', 'branch=Lyon', '--claim', 'level=3'], ['n'])

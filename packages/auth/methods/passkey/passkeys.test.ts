@@ -58,6 +58,8 @@ describe('passkeys', () => {
     const authenticator = newAuthenticator()
     const made = await register(await logIn('r', 'ann'), authenticator)
     assert.deepEqual([made.status, made.json.recovery_codes.length], [201, 10])
+    const { totp, passkeys, recovery_codes: unused } = (await asSuper('GET', '/realms/r/persons/ann')).json
+    assert.deepEqual([totp, passkeys, unused], [false, 1, 10], 'the administrator sees the state')
     const plain = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }
     const auth_params = { username_password_params: { allow_expired_passwords: false } }
     const login = (call: object = {}) =>

@@ -2,8 +2,10 @@ import { ClientError } from '@warder/client/browser'
 import { auth } from '../../../api.ts'
 import { CommandCode } from '../../../parts/act-form.tsx'
 import { toCommand } from '../../../parts/command.ts'
+import { Confirm } from '../../../parts/confirm.tsx'
 import { Failure } from '../../../parts/errors.tsx'
 import { Skeleton } from '../../../parts/skeleton.tsx'
+import { showToast } from '../../../parts/toasts.tsx'
 import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
 import { RealmFrame } from '../realms/frame.tsx'
@@ -38,6 +40,24 @@ function Missing({ name }: { readonly name: string }) {
   )
 }
 
+/** Releases a name from the identity provider that it is bound to. */
+function ReleaseName({ realm, name }: { readonly realm: string; readonly name: string }) {
+  const release = auth.useAct('jwt_subjects.release')
+  return (
+    <Confirm
+      verb={words.release}
+      title={words.releaseTitle(name)}
+      onConfirm={async () => {
+        await release.mutateAsync({ path: { realm_id: realm, subject: name } })
+        showToast(words.released)
+      }}
+    >
+      <p>{words.releaseEnds}</p>
+      <CommandCode command={toCommand('warder admin release-jwt-subject', [name], { realm })} />
+    </Confirm>
+  )
+}
+
 function Person({ realm, name }: { readonly realm: string; readonly name: string }) {
   const path = { realm_id: realm, username: name }
   const { data: use, error, refetch } = auth.useOperation('persons.get', { path })
@@ -65,6 +85,8 @@ function Person({ realm, name }: { readonly realm: string; readonly name: string
         <dd>{ways.join(', ')}</dd>
         <dt>{words.used}</dt>
         <dd>{use.person ? words.hasLoggedIn : words.neverLoggedIn}</dd>
+        <dt>{words.factors}</dt>
+        <dd>{words.factorsOf(use.totp, use.passkeys, use.recovery_codes)}</dd>
         {user !== undefined && (
           <>
             <dt>{words.password}</dt>
@@ -94,6 +116,7 @@ function Person({ realm, name }: { readonly realm: string; readonly name: string
         <h2 id="sessions">{words.sessions}</h2>
         <SessionTable realm={realm} username={name} />
       </section>
+      {use.provider && <ReleaseName realm={realm} name={name} />}
       <EndPerson realm={realm} name={name} use={use} />
     </>
   )

@@ -5,7 +5,7 @@ import { readWords, toCommand } from '../../../parts/command.ts'
 import { type Column, DataTable } from '../../../parts/data-table.tsx'
 import { Empty } from '../../../parts/empty.tsx'
 import { Failure } from '../../../parts/errors.tsx'
-import { Check, Field, Form } from '../../../parts/field.tsx'
+import { Check, Choice, Field, Form } from '../../../parts/field.tsx'
 import { Link } from '../../../parts/link.tsx'
 import { navigate } from '../../../parts/router.ts'
 import { Secret, useShownOnce } from '../../../parts/secret.tsx'
@@ -14,7 +14,7 @@ import { Time } from '../../../parts/time.tsx'
 import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
 import { RealmFrame } from '../realms/frame.tsx'
-import { listMethods, type Realm, toUserPath } from '../realms/realm.ts'
+import { listMethods, type Realm, readParams, toUserPath } from '../realms/realm.ts'
 import { choosePassword, PasswordField } from './new-password.tsx'
 
 const words = texts.users
@@ -29,7 +29,12 @@ export function Room({ path }: RoomProps) {
         <>
           <Registered realm={realm} />
           <AddUser realm={realm} />
-          {listMethods(realm).includes('jwt') && <Subjects realm={realm} />}
+          {listMethods(realm).includes('jwt') && (
+            <>
+              <Subjects realm={realm} />
+              <AssignSubject realm={realm} />
+            </>
+          )}
           <OtherUser realm={realm} />
         </>
       )}
@@ -170,6 +175,41 @@ function Subjects({ realm }: { readonly realm: Realm }) {
         />
       )}
     </div>
+  )
+}
+
+/** Binds a name to one of the identity providers before its first login, or to another one. */
+function AssignSubject({ realm }: { readonly realm: Realm }) {
+  const assign = auth.useAct('jwt_subjects.assign')
+  const providers = readParams(realm).jwt_params?.idp_params ?? []
+  return (
+    <Act title={words.assign}>
+      <ActForm
+        submit={words.assign}
+        done={words.assignedNow}
+        warn={({ name = '', issuer = '' }) => ({
+          verb: words.assign,
+          title: words.assignTitle(name, issuer),
+          children: <p>{words.assignEnds}</p>,
+        })}
+        command={({ name = '', issuer = '' }) =>
+          toCommand('warder admin assign-jwt-subject', [name || 'NAME'], { realm: realm.id, issuer })
+        }
+        act={({ name = '', issuer = '' }) =>
+          assign.mutateAsync({
+            path: { realm_id: realm.id, subject: name },
+            body: { jwt_issuer_uri: issuer },
+          })
+        }
+      >
+        <Field label={words.subject} name="name" help={words.subjectHelp} isRequired autoComplete="off" />
+        <Choice
+          label={words.issuer}
+          name="issuer"
+          options={providers.map(({ jwt_issuer_uri: uri }) => ({ value: uri, text: uri }))}
+        />
+      </ActForm>
+    </Act>
   )
 }
 
