@@ -2195,6 +2195,22 @@ export interface Operations {
       readonly ended: null | 'maker_blocked' | 'maker_gone' | 'maker_without_right'
     }[]
   }
+  /** Check whether a cloud can use its external key store, as far as this node can tell; changes nothing */
+  readonly 'external.check': {
+    readonly path: {
+      /** aws, google, microsoft or azure */
+      readonly name: string
+    }
+    readonly reply: {
+      readonly name: string
+      readonly ok: boolean
+      readonly steps: readonly {
+        readonly what: string
+        /** With the way out. */
+        readonly problem: null | string
+      }[]
+    }
+  }
   /** The external key stores, and which of them are stopped */
   readonly 'external.list': {
     readonly reply: readonly {
@@ -2209,6 +2225,8 @@ export interface Operations {
       }
       /** AWS and Azure: URL of this service. */
       readonly endpoint?: string
+      /** AWS: access key of the settings, for the first path. */
+      readonly access_key_id?: string
       /** AWS and Azure: one for each store. */
       readonly paths?: readonly string[]
       /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
@@ -2247,6 +2265,8 @@ export interface Operations {
       }
       /** AWS and Azure: URL of this service. */
       readonly endpoint?: string
+      /** AWS: access key of the settings, for the first path. */
+      readonly access_key_id?: string
       /** AWS and Azure: one for each store. */
       readonly paths?: readonly string[]
       /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
@@ -2285,6 +2305,8 @@ export interface Operations {
       }
       /** AWS and Azure: URL of this service. */
       readonly endpoint?: string
+      /** AWS: access key of the settings, for the first path. */
+      readonly access_key_id?: string
       /** AWS and Azure: one for each store. */
       readonly paths?: readonly string[]
       /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
@@ -3364,6 +3386,7 @@ export const routes = {
   'external.aws.keys.create': { method: 'POST', path: '/v1/external-stores/aws/access-keys' },
   'external.aws.keys.delete': { method: 'DELETE', path: '/v1/external-stores/aws/access-keys/{id}' },
   'external.aws.keys.list': { method: 'GET', path: '/v1/external-stores/aws/access-keys' },
+  'external.check': { method: 'POST', path: '/v1/external-stores/{name}/check' },
   'external.list': { method: 'GET', path: '/v1/external-stores' },
   'external.start': { method: 'POST', path: '/v1/external-stores/{name}/start' },
   'external.stop': { method: 'POST', path: '/v1/external-stores/{name}/stop' },

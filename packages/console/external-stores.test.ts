@@ -74,6 +74,10 @@ describe('external key stores in the console', { skip: missingChromium }, () => 
     const { page } = opened
     await page.getByText(/\/ms_dke\/finance$/).waitFor()
     await page.getByText('The cloud has sent no request yet.').waitFor()
+    await page.getByRole('button', { name: 'Check the settings' }).click()
+    await page.getByText('The cloud cannot reach 127.0.0.1').waitFor()
+    await page.getByText('from the local authority, which the cloud does not trust').waitFor()
+    await page.getByText('There is no key 0199aaaa-0000-7000-8000-00000000000c').waitFor()
     await opened.assertAccessible()
     await page.getByRole('button', { name: 'Stop the key store' }).click()
     const dialog = page.getByRole('alertdialog', { name: 'Stop the key store of Microsoft 365' })

@@ -1989,6 +1989,9 @@ export const texts = {
       google: "Sends the status request of Google's clients to this service.",
       microsoft: 'Requests each public key from this service, as Office does.',
     },
+    check: 'Check the settings',
+    checkPassed: 'passed',
+    checkFailed: 'failed',
     wholeExchange: 'Whole exchange, from a checkout',
     recent: 'Last requests',
     recentForbidden:

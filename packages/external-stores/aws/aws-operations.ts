@@ -158,6 +158,9 @@ export const aws: ExternalStore<AwsConfig> = {
   facts: (config, baseUrl) => ({
     endpoint: config.kms_public_url ?? baseUrl,
     paths: config['aws_xks_config.aws_xks_uri_path_prefixes'].map((prefix) => `${prefix}/kms/xks/v1`),
+    ...(config['aws_xks_config.aws_xks_sigv4_access_key_id'] !== undefined && {
+      access_key_id: config['aws_xks_config.aws_xks_sigv4_access_key_id'],
+    }),
     ...(config['aws_xks_config.aws_xks_client_names'].length > 0 && {
       client_names: [...config['aws_xks_config.aws_xks_client_names']],
     }),

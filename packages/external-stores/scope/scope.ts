@@ -97,6 +97,8 @@ export interface StoreFacts {
   readonly endpoint?: string
   /** AWS and Azure: one path for each store. */
   readonly paths?: string[]
+  /** AWS: id of the access key in the settings. */
+  readonly access_key_id?: string
   /** AWS, if it needs a client certificate, and Azure: permitted Common Names. */
   readonly client_names?: string[]
   /** Google: URL of the key service. */

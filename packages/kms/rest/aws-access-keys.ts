@@ -61,7 +61,7 @@ export function xksPaths({
   return paths.map((one) => String(one).slice(0, -xksSuffix.length))
 }
 
-const xksSuffix = '/kms/xks/v1'
+export const xksSuffix = '/kms/xks/v1'
 
 /** The key store at a path. One that is not served would make an access key that opens nothing. */
 function storeAt(prefix: string, { external }: RestServices): XksStore {

@@ -34,6 +34,9 @@ const Store = Type.Object({
   ]),
   // What administrators of the cloud enter there, while the store is enabled: `StoreFacts`.
   endpoint: Type.Optional(Type.String({ description: 'AWS and Azure: URL of this service.' })),
+  access_key_id: Type.Optional(
+    Type.String({ description: 'AWS: access key of the settings, for the first path.' }),
+  ),
   paths: Type.Optional(Type.Array(Type.String(), { description: 'AWS and Azure: one for each store.' })),
   client_names: Type.Optional(
     Type.Array(Type.String(), {
@@ -51,7 +54,7 @@ const Store = Type.Object({
   ),
 })
 
-const NamePath = Type.Object({ name: Type.String({ description: 'aws, google, microsoft or azure' }) })
+export const NamePath = Type.Object({ name: Type.String({ description: 'aws, google, microsoft or azure' }) })
 
 async function formatStore(
   name: ExternalStoreName,

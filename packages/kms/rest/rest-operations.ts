@@ -14,6 +14,7 @@ import { decrypt } from './decrypt.ts'
 import { deleteKey } from './delete-key.ts'
 import { encrypt } from './encrypt.ts'
 import { explainOperations } from './explain.ts'
+import { checkStore } from './external-check.ts'
 import { externalStoreOperations } from './external-stores.ts'
 import { getKey } from './get-key.ts'
 import { grantOperations } from './grants.ts'
@@ -133,6 +134,7 @@ export const restOperations: readonly Operation<RestServices>[] = [
     ...auditReading,
     healthDetails,
     ...externalStoreOperations,
+    checkStore,
     ...awsAccessKeyOperations,
     ...uiOperations,
   ),

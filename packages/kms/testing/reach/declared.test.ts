@@ -33,6 +33,7 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   // About the caller or the installation.
   'server.me': ['reveal attributes'],
   'external.list': ['reveal attributes'],
+  'external.check': ['reveal attributes'],
   'external.aws.keys.list': ['reveal attributes'],
   // Of administrators of an HSM.
   'crypto.hsms.keys.list': ['reveal attributes'],

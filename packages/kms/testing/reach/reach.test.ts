@@ -153,6 +153,7 @@ const refusedToAll: Readonly<Record<string, string>> = {
   'access.holdings': 'Likewise.',
   'access.transfer': 'Likewise.',
   'notices.test': 'Likewise.',
+  'health.details': 'Likewise.',
   'audit.': 'By a right on no object, which crypto officers grant.',
   'external.': 'Likewise.',
   'access.approvals.': 'No approvals are configured: approvals.test.ts plays them.',

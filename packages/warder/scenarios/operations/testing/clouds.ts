@@ -92,6 +92,7 @@ export async function walkAws({ user, admin, wire }: Walked): Promise<void> {
   const algorithm = { encryptionAlgorithm: 'AES_GCM' }
   const sealed = await send(`keys/${kid}/encrypt`, 'Encrypt', { ...algorithm, plaintext: 'SGVsbG8=' })
   await send(`keys/${kid}/decrypt`, 'Decrypt', { ...algorithm, ...sealed })
+  await admin.kms.post(`${stores}/aws/check`, {})
   await admin.kms.post(`${stores}/aws/stop`, {})
   await admin.kms.post(`${stores}/aws/start`, {})
   await admin.kms.del(`${access}/${credential.id}`)

@@ -3,8 +3,10 @@ import { RoomHeader } from '../../../frame/room-header.tsx'
 import { CommandCode } from '../../../parts/act-form.tsx'
 import { CodeBlock } from '../../../parts/code-block.tsx'
 import { Confirm } from '../../../parts/confirm.tsx'
+import { Failure } from '../../../parts/errors.tsx'
 import { Link } from '../../../parts/link.tsx'
 import { Skeleton } from '../../../parts/skeleton.tsx'
+import { Status } from '../../../parts/status.tsx'
 import { showToast } from '../../../parts/toasts.tsx'
 import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
@@ -78,6 +80,7 @@ function Enabled({ store, vendor }: { readonly store: Store; readonly vendor: Ve
       </div>
       <div className="part">
         <h2>{words.test}</h2>
+        <Check vendor={vendor} />
         <p>{words.testHelp[vendor]}</p>
         <CodeBlock
           label={words.test}
@@ -88,6 +91,42 @@ function Enabled({ store, vendor }: { readonly store: Store; readonly vendor: Ve
         />
       </div>
       <RecentUses vendor={vendor} />
+    </>
+  )
+}
+
+/** What the cloud would stumble over, as far as the service can tell. */
+function Check({ vendor }: { readonly vendor: Vendor }) {
+  const { mutate, data, error, isPending } = kms.useAct('external.check')
+  return (
+    <>
+      <p>
+        <button
+          type="button"
+          className="button"
+          disabled={isPending}
+          onClick={() => mutate({ path: { name: vendor } })}
+        >
+          {words.check}
+        </button>
+      </p>
+      <div role="status">
+        {error !== null && <Failure error={error} />}
+        {data !== undefined && (
+          <ul className="plain-list">
+            {data.steps.map(({ what, problem }) => (
+              <li key={what}>
+                <Status kind={problem === null ? 'good' : 'danger'}>
+                  {problem === null ? words.checkPassed : words.checkFailed}
+                </Status>{' '}
+                <bdi>{what}</bdi>
+                {problem !== null && ': '}
+                <bdi>{problem}</bdi>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
     </>
   )
 }
