@@ -515,7 +515,7 @@ export interface Operations {
       readonly request_id?: string
       /** Part of a name or a value in the details; case is ignored. */
       readonly text?: string
-      /** Length of the intervals, which begin at whole hours or days (UTC); default hour. At most 1000 of them are counted. */
+      /** Length of the intervals, which begin at whole hours or days (UTC); default hour. At most 1000 of them are counted: without until the first ones from since on. */
       readonly step?: 'hour' | 'day'
       /** `X-Next-After` of the previous page. */
       readonly after?: string

@@ -198,6 +198,8 @@ test('records are counted by hour and day with every filter, for those who may r
     ['since=2026-01-01T00:00:00Z&step=minute', 'step'],
     ['since=2026-01-01T00:00:00Z&until=2026-06-01T00:00:00Z', 'step=day'],
     ['since=2026-01-01T00:00:00Z&until=2036-06-01T00:00:00Z&step=day', 'ask for less'],
+    // 1000 hours, which 1001 intervals contain.
+    ['since=2026-01-01T00:30:00Z&until=2026-02-11T16:30:00Z', 'step=day'],
     ['since=2026-01-01T00:00:00Z&after=AAAA', 'after'],
     ['since=2026-01-01T00:00:00Z&limit=5', 'limit'],
   ]) {

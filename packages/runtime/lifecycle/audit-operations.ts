@@ -53,7 +53,7 @@ const CountsQuery = Type.Object({
   since: Type.String({ maxLength: 1024, description: 'Only records from this time on (RFC 3339).' }),
   step: Type.Optional(
     Type.Union([Type.Literal('hour'), Type.Literal('day')], {
-      description: `Length of the intervals, which begin at whole hours or days (UTC); default hour. At most ${maxBuckets} of them are counted.`,
+      description: `Length of the intervals, which begin at whole hours or days (UTC); default hour. At most ${maxBuckets} of them are counted: without until the first ones from since on.`,
     }),
   ),
   after: RecordsQuery.properties.after,
@@ -126,7 +126,8 @@ function readFilter(query: Static<typeof FilterQuery>): SearchFilter {
 
 /** @throws failure('bad_request') */
 function requireFewBuckets(since: number, until: number | undefined, step: keyof typeof steps): void {
-  if (until === undefined || until - since <= maxBuckets * steps[step]) return
+  const stepMs = steps[step]
+  if (until === undefined || until <= (Math.floor(since / stepMs) + maxBuckets) * stepMs) return
   const way = step === 'hour' ? ': ask for step=day, or for less' : ': ask for less'
   throw failure('bad_request', `since and until are more than ${maxBuckets} times the step apart${way}.`)
 }

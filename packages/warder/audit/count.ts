@@ -18,7 +18,10 @@ type Bucket = Reply<'audit.counts'>['buckets'][number]
 
 /** Each page counts a part of the logs: up to millions of records. */
 const maxPages = 1000
+/** Intervals that the service counts in one request. */
+const maxIntervals = 1000
 const hour = 3_600_000
+const hours = { hour: 1, day: 24 } as const
 const defaultHours = { hour: 24, day: 30 * 24 } as const
 
 async function countRecords(context: KmsContext, service: Service, query: Query): Promise<number> {
@@ -85,6 +88,12 @@ Exit code 1: records are missing or the count was stopped, with the reasons on s
     if (key === '') throw new UsageError('--key is empty')
     const { since = new Date(Date.now() - defaultHours[step] * hour).toISOString(), ...query } =
       readFilters(given)
+    // Without an end the service counts the first intervals alone.
+    const untilMs = query.until === undefined ? Date.now() : Date.parse(query.until)
+    if (untilMs - Date.parse(since) > maxIntervals * hours[step] * hour)
+      throw new UsageError(
+        `--since and --until are more than ${maxIntervals} ${step}s apart: ${step === 'hour' ? 'use --step day, or ' : ''}give a shorter time`,
+      )
     return async (context) => {
       const object = await resolveObject(context.kms, key)
       return countRecords(context, service, { ...query, ...object, since, step })

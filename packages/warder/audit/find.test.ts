@@ -108,6 +108,9 @@ test('count prints the records and failures of each interval', async () => {
     ['name'],
   ])
     assert.equal((await count(...words)).code, 2, words.join(' '))
+  const long = await run('count', ['--since', '42d'], 'olga')
+  assert.deepEqual([long.code, /1000 hours apart: use --step day/.test(long.err)], [2, true], long.err)
+  assert.equal((await run('count', ['--since', '42d', '--step', 'day'], 'olga')).code, 0)
   const refused = await run('count', since, 'mallory')
   assert.equal(refused.code, 1)
   assert.match(refused.err, /grant-audit/)
