@@ -1,14 +1,29 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { preparedCommitMigrations, rememberNode } from '@warder/audit'
+import { createHealthReader } from '@warder/runtime'
 import { writeNote } from '@warder/runtime/launch'
 import { migrate } from '@warder/storage'
+import { authMigrations } from './migrations.ts'
 import { scene } from './testing/scene.ts'
 import { startAuth } from './testing/start.ts'
 
 const path = '/v1/health/details'
 const rereadSeconds = 6
+
+/** Without a subject, as public authorities issue them (RFC 5280 §4.1.2.6). */
+const withoutSubject = `-----BEGIN CERTIFICATE-----
+MIIBdTCCARygAwIBAgIUNFlvaZceCH9Ka4mpZismGYRwA+swCgYIKoZIzj0EAwIw
+ADAgFw0yNjExMjgxMDM0MDFaGA8yMTI2MTEwNDEwMzQwMVowADBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABDtTmZyQA1ZITh2Wvq/kqsNH0h3KlTCbPI/DS8C5iiEN
+2pMAB42C2jJRdHwAz2eVXrhpPkD8o+U6zX8DfeequIOjcjBwMB0GA1UdDgQWBBSK
+EzooVmiRvrC5UOtzWnFxdOtVnzAfBgNVHSMEGDAWgBSKEzooVmiRvrC5UOtzWnFx
+dOtVnzAPBgNVHRMBAf8EBTADAQH/MB0GA1UdEQEB/wQTMBGCD2ttcy5leGFtcGxl
+LmNvbTAKBggqhkjOPQQDAgNHADBEAiBzIZrSkoLBuGzJJ0BcBSMHhs5uGlm6qX+5
+adI00vkcIQIgAvPs5KwOzdItDTPxO4gfj24+cB+Qkyf8QeDF6H/902U=
+-----END CERTIFICATE-----`
 
 describe('GET /v1/health/details', () => {
   it('reads the times of backup and drill again, after some seconds', async () => {
@@ -56,6 +71,33 @@ describe('GET /v1/health/details', () => {
         ['test', true, undefined],
       ],
     )
+  })
+
+  it('describes a certificate without a subject', async () => {
+    await using auth = await startAuth()
+    const read = createHealthReader(
+      {
+        ...auth.environment,
+        inForce: {
+          settings: [],
+          certificates: () => ({ https: { cert: withoutSubject }, socket: undefined, revoked: undefined }),
+          isRootKeyUsable: () => true,
+        },
+      },
+      { name: 'auth', migrations: authMigrations, auditSearch: auth.services.auditSearch },
+    )
+    const [certificate] = (await read()).certificates
+    assert.deepEqual([certificate?.subject, certificate?.names], ['', 'DNS:kms.example.com'])
+  })
+
+  it('names an audit log of this node that cannot be read', async () => {
+    await using auth = await startAuth()
+    mkdirSync(join(auth.home, 'audit'), { recursive: true })
+    writeFileSync(join(auth.home, 'audit', 'auth'), 'not a folder')
+    const { status, json } = await scene(auth).asSuper('GET', path)
+    assert.equal(status, 200, JSON.stringify(json))
+    assert.match(json.nodes[0].problems.join(), /cannot be read/)
+    assert.ok(json.problems.some(({ about }: { about: string }) => about === 'audit'))
   })
 
   it('is refused to all but super administrators', async () => {

@@ -36,7 +36,7 @@ const minPauseFactor = 100
 
 /**
  * Caches the result of a costly reading.
- * @param everyMs it is read again after that, or after a hundred times the duration of the last reading, if
+ * @param everyMs it is read again after that, or after `pauseFactor` times the duration of the last reading, if
  *   that is longer
  * @param monotonic milliseconds
  */
@@ -44,6 +44,7 @@ export function memoizeFor<T>(
   read: () => T | Promise<T>,
   everyMs: number,
   monotonic: () => number,
+  pauseFactor = minPauseFactor,
 ): () => Promise<T> {
   let known: Promise<T> | undefined
   let until = 0
@@ -56,7 +57,7 @@ export function memoizeFor<T>(
     reading.then(
       () => {
         const tookMs = monotonic() - now
-        until = Math.max(until, now + tookMs * minPauseFactor)
+        until = Math.max(until, now + tookMs * pauseFactor)
       },
       () => {
         // The next call measures again.

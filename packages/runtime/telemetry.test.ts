@@ -90,6 +90,23 @@ test('numbers that are read when scraped may wait and have a label; one that fai
   assert.match(second, /warder_uses_total 7\n/)
 })
 
+test('a reading can be kept for as long as it took', async () => {
+  let [now, reads] = [0, 0]
+  const read = memoizeFor(
+    async () => {
+      now += 5_000
+      reads += 1
+      return reads
+    },
+    1_000,
+    () => now,
+    1,
+  )
+  await read()
+  now = 5_001
+  assert.equal(await read(), 2)
+})
+
 test('a costly reading is kept for its time, and for a hundred times what it took', async () => {
   let [now, reads, tookMs] = [0, 0, 10]
   const read = memoizeFor(

@@ -45,6 +45,10 @@ type Environment = Pick<
 >
 
 const rereadMs = 5000
+/** A node that does not answer delays the reading by seconds: a repair must be seen soon nevertheless. */
+const rereadPauseFactor = 1
+/** A report of faults must not fail because of one. */
+const unreadable = 'its audit log cannot be read; the log of the service has the reason'
 /** Of services without notices. */
 const defaultBackupHours = 48
 
@@ -59,7 +63,10 @@ export function createHealthReader(environment: Environment, service: DescribedS
     async () => {
       const [state, nodes, disks, database] = await Promise.all([
         check(log),
-        readNodes(config, node, auditSearch),
+        readNodes(config, node, auditSearch).catch((error: unknown) => {
+          log.warn({ error }, 'the audit log cannot be read for the state of the service')
+          return [{ node, answered: true, problems: [unreadable] }]
+        }),
         readDisks(config, home, name),
         readDatabase(environment, config, service),
       ])
@@ -94,6 +101,7 @@ export function createHealthReader(environment: Environment, service: DescribedS
     },
     rereadMs,
     () => clock.monotonic(),
+    rereadPauseFactor,
   )
 }
 
@@ -222,13 +230,16 @@ function describeCertificate(use: Certificate['use'], certificate: X509Certifica
   const { subject, issuer, subjectAltName: names, validToDate, fingerprint256 } = certificate
   return {
     use,
-    subject: subject.replaceAll('\n', ', '),
-    issuer: issuer.replaceAll('\n', ', '),
+    subject: formatName(subject),
+    issuer: formatName(issuer),
     ...(names !== undefined && { names }),
     not_after: validToDate.toISOString(),
     sha256: fingerprint256,
   }
 }
+
+/** Node has no text for an empty name: certificates of public authorities name hosts in subjectAltName alone. */
+const formatName = (name: string | undefined): string => name?.replaceAll('\n', ', ') ?? ''
 
 /**
  * `GET /v1/health/details`: the state of the service for its administrators.

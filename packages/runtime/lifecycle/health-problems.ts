@@ -69,13 +69,13 @@ const uses = {
 } as const
 
 function listCertificateProblems({ certificates }: Details, now: number): Problem[] {
-  return certificates.flatMap(({ use, subject, not_after }) => {
+  return certificates.flatMap(({ use, subject, names, not_after }) => {
     const leftMs = Date.parse(not_after) - now
     const end = leftMs <= 0 ? 'has expired' : `expires in ${Math.ceil(leftMs / day)} days`
     return when(leftMs <= certificateWarningMs, {
       about: 'certificates',
       level: leftMs <= certificateDangerMs ? 'danger' : 'warning',
-      problem: `${uses[use]} (${subject}) ${end}.`,
+      problem: `${uses[use]} (${subject || names || 'without a name'}) ${end}.`,
       remedy:
         use === 'client_authority'
           ? 'Add the authority that follows it to its file, and send the service SIGHUP.'

@@ -74,7 +74,9 @@ function formatDetails(details: Details): readonly string[] {
     '',
     ...formatTable(
       ['CERTIFICATE', 'EXPIRES', 'SUBJECT'],
-      certificates.map(({ use, not_after, subject }) => [use, not_after.slice(0, 10), subject]),
+      certificates.map(({ use, not_after, subject, names }) => [
+        ...[use, not_after.slice(0, 10), subject || (names ?? '')],
+      ]),
       'no certificates: the service does not use TLS',
     ),
     '',
