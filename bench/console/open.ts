@@ -6,6 +6,7 @@ import { type DriveOptions, drive, type Target } from '../load/drive.ts'
 import { median } from '../median.ts'
 import { prepareScenarios } from '../scenarios.ts'
 import { measureCost } from '../server/cost.ts'
+import { pin, pinning } from '../server/pin.ts'
 
 /**
  * Measures what open consoles cost: the rate of `encrypt` for each second of processor time of the kms with ten pages open
@@ -22,6 +23,7 @@ const { values } = parseArgs({
   },
 })
 const options: DriveOptions = { seconds: Number(values.seconds), warmupSeconds: 0.5, connections: 32 }
+const idleMs = 20_000
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 await using started = await startConsole({ AUTH_WORKERS: '1', KMS_WORKERS: '1' })
@@ -34,6 +36,11 @@ try {
   )
   if (scenario === undefined) throw new Error('no such scenario')
   const pid = installation.pid('kms')
+  const pinned = pinning()
+  if (pinned !== undefined) {
+    pin(load.pid, pinned.load)
+    pin(pid, pinned.servers)
+  }
   const target: Target = { scenario, pid, caFile: installation.caFile }
   await using opened = await started.open()
   await opened.logInAtKms('/ui/keys', '_', 'admin', installation.password)
@@ -52,6 +59,22 @@ try {
     const { requests, cpuSeconds } = await drive(load, target, options)
     return requests / cpuSeconds
   }
+  const headers = { authorization: `Bearer ${await installation.adminToken()}` }
+  const measureReading = async (title: string): Promise<void> => {
+    const before = measureCost([pid]).cpuSeconds
+    const reads = 100
+    for (let count = 0; count < reads; count += 1) await kms.ask('/v1/audit/records', { headers })
+    const each = (1000 * (measureCost([pid]).cpuSeconds - before)) / reads
+    print(`one reading of the newest 100 records${title}: ${each.toFixed(2)} ms of processor time`)
+  }
+  /** Milliseconds of processor time of the kms a second. */
+  const measureIdle = async (): Promise<number> => {
+    const before = measureCost([pid]).cpuSeconds
+    await new Promise((resolve) => setTimeout(resolve, idleMs))
+    return (measureCost([pid]).cpuSeconds - before) / (idleMs / 1_000_000)
+  }
+  await measureReading('')
+  const without = await measureIdle()
   await drive(load, target, { ...options, warmupSeconds: 3 })
   const ratios: number[] = []
   let idle = 0
@@ -61,25 +84,17 @@ try {
     for (let count = 0; count < Number(values.consoles); count += 1)
       pages.push(await open(rooms[count % rooms.length] ?? ''))
     ratios.push((await perSecond()) / none)
-    if (round === 0) {
-      const before = measureCost([pid]).cpuSeconds
-      await new Promise((resolve) => setTimeout(resolve, 20_000))
-      idle = (measureCost([pid]).cpuSeconds - before) / 20
-    }
+    if (round === 0) idle = await measureIdle()
     for (const page of pages) await page.context().close()
   }
   print(
     `encrypt with ${values.consoles} consoles open: ${median(ratios).toFixed(3)} of the rate without ` +
       `(${ratios.map((ratio) => ratio.toFixed(2)).join(', ')})`,
   )
-  print(`the consoles alone: ${(1000 * idle).toFixed(1)} ms of processor time of the kms a second`)
-  const headers = { authorization: `Bearer ${await installation.adminToken()}` }
-  const before = measureCost([pid]).cpuSeconds
-  const reads = 200
-  for (let count = 0; count < reads; count += 1) await kms.ask('/v1/audit/records', { headers })
   print(
-    `one reading of the newest 100 records: ${((1000 * (measureCost([pid]).cpuSeconds - before)) / reads).toFixed(2)} ms`,
+    `the kms without requests: ${without.toFixed(1)} ms of processor time a second, with the consoles ${idle.toFixed(1)} ms`,
   )
+  await measureReading(' after so many encryptions')
 } finally {
   load.close()
   kms.close()

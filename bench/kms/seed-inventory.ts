@@ -39,4 +39,6 @@ export async function seedInventory(db: Database, { keys, owner, now }: SeedOpti
       { query: tags as never, params },
     ])
   }
+  // As autovacuum does a minute later. Without statistics PostgreSQL reads the whole table for some filters.
+  if (!isSqlite) await db.commit([{ query: query<[]>('ANALYZE'), params: [] }])
 }
