@@ -3,7 +3,16 @@ import { Buffer } from 'node:buffer'
 import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { decodeNode, encodeNode, frameLength, Tag, type TtlvNode } from '@warder/kmip-codec'
+import {
+  decodeNode,
+  decodeRequest,
+  draftVersion,
+  encodeNode,
+  frameLength,
+  Tag,
+  type TtlvNode,
+  writeRequest,
+} from '@warder/kmip-codec'
 import { nodeOfElement } from '@warder/kmip-codec/testing'
 import fc from 'fast-check'
 import type { Endpoint } from 'warder/testing'
@@ -14,7 +23,7 @@ import { startOwnServer, type TestServer } from './server/own-server.ts'
 let server: TestServer
 let endpoint: Endpoint
 before(async () => {
-  server = await startOwnServer()
+  server = await startOwnServer({ draft: true })
   endpoint = await server.as('stranger')
 })
 after(() => server[Symbol.asyncDispose]())
@@ -31,6 +40,13 @@ const requests: readonly Buffer[] = readCases(
   return steps.map(({ request }) =>
     Buffer.from(encodeNode(nodeOfElement(bindings.fill(request, Date.now())), 'ttlv')),
   )
+})
+
+/** The same in the words of 3.0. */
+const draftRequests: readonly Buffer[] = requests.map((bytes) => {
+  const request = decodeRequest(bytes, 'ttlv')
+  const items = request.items.map((item) => ({ ...item, uniqueBatchItemId: undefined }))
+  return encodeNode(writeRequest({ ...request, items, version: draftVersion }), 'ttlv')
 })
 const query =
   requests.find((bytes) => bytes.includes(Buffer.from('42005c0500000004000000180', 'hex'))) ?? requests[0]
@@ -61,7 +77,7 @@ class Talk {
     for (;;) {
       const length = frameLength(this.#received)
       if (length !== undefined && this.#received.length >= length) {
-        const answer = decodeNode(this.#received.subarray(0, length), 'ttlv')
+        const answer = decodeNode(this.#received.subarray(0, length), 'ttlv', { draft: true })
         this.#received = this.#received.subarray(length)
         return answer
       }
@@ -98,9 +114,19 @@ function changeBytes(bytes: Buffer, changes: readonly Change[]): Buffer {
 
 /** Bytes that make decoders stumble: huge, negative and odd lengths, unknown tags and types. */
 const nasty = fc.constantFrom(
-  ...['ffffffff', '80000000', '00000001', '7fffffff', '42ffff01', '540001', '00', '0c', '4200'].map((hex) =>
-    Uint8Array.from(Buffer.from(hex, 'hex')),
-  ),
+  ...[
+    'ffffffff',
+    '80000000',
+    '00000001',
+    '7fffffff',
+    '42ffff01',
+    '540001',
+    '00',
+    '0c',
+    '0d',
+    '0e',
+    '4200',
+  ].map((hex) => Uint8Array.from(Buffer.from(hex, 'hex'))),
 )
 const change = fc.record({
   at: fc.nat(2000),
@@ -108,25 +134,29 @@ const change = fc.record({
   cut: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(63) }),
 })
 
-test('Whatever is inside a message, it is answered, and the connection goes on', async () => {
-  assert.ok(query)
-  assert.ok(requests.length > 30)
-  const talk = new Talk(endpoint)
-  await fc.assert(
-    fc.asyncProperty(
-      fc.constantFrom(...requests),
-      fc.array(change, { minLength: 1, maxLength: 4 }),
-      async (bytes, changes) => {
-        const answer = await talk.ask(changeBytes(bytes, changes))
-        assert.equal(answer?.tag, Tag.ResponseMessage)
-        assert.doesNotMatch(encodeNode(answer, 'xml').toString('utf8'), /internal error/i)
-        assert.equal((await talk.ask(query))?.tag, Tag.ResponseMessage)
-      },
-    ),
-    { seed: 5696, numRuns: 400 },
-  )
-  talk.close()
-})
+for (const [name, corpus] of [
+  ['a message', requests],
+  ['a message of 3.0', draftRequests],
+] as const)
+  test(`Whatever is inside ${name}, it is answered, and the connection goes on`, async () => {
+    assert.ok(query)
+    assert.ok(corpus.length > 30)
+    const talk = new Talk(endpoint)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...corpus),
+        fc.array(change, { minLength: 1, maxLength: 4 }),
+        async (bytes, changes) => {
+          const answer = await talk.ask(changeBytes(bytes, changes))
+          assert.equal(answer?.tag, Tag.ResponseMessage)
+          assert.doesNotMatch(encodeNode(answer, 'xml').toString('utf8'), /internal error/i)
+          assert.equal((await talk.ask(query))?.tag, Tag.ResponseMessage)
+        },
+      ),
+      { seed: 5696, numRuns: 400 },
+    )
+    talk.close()
+  })
 
 test('Bytes that lose the framing end their own connection and no other', async () => {
   assert.ok(query)

@@ -188,7 +188,8 @@ function readMessage<Source>(
   options: RequestOptions,
   draft: boolean,
 ): RequestMessage {
-  const request = readRequest(decode(source, { ...options, draft }), { ...options, draft })
+  const limits = { ...options, draft }
+  const request = readRequest(decode(source, limits), limits)
   if (draft && request.version !== draftVersion)
     throw new KmipDecodeError('wrong_member', 'The message names two protocol versions.')
   return request

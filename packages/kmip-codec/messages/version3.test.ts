@@ -180,6 +180,10 @@ test('Words of other versions, and identifiers of a wrong type, are refused by n
     ],
   ] as const satisfies readonly (readonly [TtlvNode, string])[])
     assert.equal(words(node), message)
+  assert.equal(
+    inside(identifier('a', Tag.AttributeReference)),
+    'AttributeReference cannot be of type Identifier.',
+  )
   assert.equal(inside(enumeration(Tag.AttributeReference, Tag.Link)), 'Link does not exist in KMIP 3.0.')
 })
 

@@ -15,7 +15,7 @@
 
 import { isDraftType } from '../tables/draft.ts'
 import { Enumeration } from '../tables/enumerations.gen.ts'
-import { linkTag, linkTypeOfTag } from '../tables/links.ts'
+import { linkTag } from '../tables/links.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagText } from '../tables/tags.ts'
 import { memberNumber, memberText } from '../ttlv/members.ts'
@@ -83,20 +83,39 @@ export function fromVersion3(node: StructureNode): StructureNode {
 }
 
 function fromNode(node: TtlvNode): TtlvNode {
-  const { tag, type } = node
-  if (identifierTags.has(tag)) return fromIdentifier(node)
-  if (reservedTags.has(tag)) throw reserved(tag)
-  const linkType = linkTypeOfTag(tag)
-  if (linkType !== undefined) return fromLink(node, linkType)
-  if (unsupportedLinks.has(tag))
-    throw new ItemRefusal('InvalidAttribute', `${tagText(tag, true)} is not supported.`)
-  if (tag === Tag.Name) return fromName(node)
-  if (tag === Tag.GroupLink) return fromGroupLink(node)
-  if (tag === Tag.AttributeReference && type === 'Enumeration') return fromReference(node)
-  if (type === 'Structure') return fromVersion3(node)
-  if (isDraftType(type))
-    throw new ItemRefusal('InvalidField', `${tagText(tag, true)} cannot be of type ${type}.`)
+  return (converters.get(node.tag) ?? fromOther)(node)
+}
+
+/** A member that 3.0 has in the form of 2.x, perhaps with other ones in it. */
+function fromOther(node: TtlvNode): TtlvNode {
+  if (node.type === 'Structure') return fromVersion3(node)
+  if (isDraftType(node.type))
+    throw new ItemRefusal('InvalidField', `${tagText(node.tag, true)} cannot be of type ${node.type}.`)
   return node
+}
+
+type Convert = (node: TtlvNode) => TtlvNode
+
+/** Members that 3.0 has in another form, or not at all. */
+const converters: ReadonlyMap<number, Convert> = new Map<number, Convert>([
+  ...[...identifierTags].map((tag) => [tag, fromIdentifier] as const),
+  ...[...reservedTags].map((tag) => [tag, refuseTag] as const),
+  ...[...unsupportedLinks].map((tag) => [tag, refuseLink] as const),
+  ...Object.values(Enumeration.LinkType).flatMap((type) => {
+    const tag = linkTag(type)
+    return tag === undefined ? [] : [[tag, (node: TtlvNode) => fromLink(node, type)] as const]
+  }),
+  [Tag.Name, fromName],
+  [Tag.GroupLink, fromGroupLink],
+  [Tag.AttributeReference, fromReference],
+])
+
+function refuseTag({ tag }: TtlvNode): never {
+  throw reserved(tag)
+}
+
+function refuseLink({ tag }: TtlvNode): never {
+  throw new ItemRefusal('InvalidAttribute', `${tagText(tag, true)} is not supported.`)
 }
 
 function fromIdentifier(node: TtlvNode): TtlvNode {
@@ -132,8 +151,9 @@ function fromGroupLink(node: TtlvNode): TtlvNode {
 }
 
 function fromReference(node: TtlvNode): TtlvNode {
+  if (node.type !== 'Enumeration') return fromOther(node)
   if (node.value === Tag.GroupLink) return enumeration(node.tag, Tag.ObjectGroup)
-  if (typeof node.value === 'number' && reservedTags.has(node.value)) throw reserved(node.value)
+  if (reservedTags.has(node.value)) throw reserved(node.value)
   return node
 }
 
@@ -171,10 +191,12 @@ function convertMembers(
   convert: (member: TtlvNode) => TtlvNode | undefined,
 ): readonly TtlvNode[] {
   let changed: TtlvNode[] | undefined
-  for (const [index, member] of members.entries()) {
+  let index = 0
+  for (const member of members) {
     const converted = convert(member)
     if (converted !== member) changed ??= members.slice(0, index)
     if (changed !== undefined && converted !== undefined) changed.push(converted)
+    index++
   }
   return changed ?? members
 }
