@@ -3063,6 +3063,8 @@ export interface Operations {
       readonly invalidity_date?: string
       /** The certificate that replaced it, if that is not revoked. */
       readonly replaced_by?: string
+      /** Whether it is renewed automatically, as the certificates of OCSP responders always are. */
+      readonly renews: boolean
     }[]
     readonly paged: true
   }
@@ -3087,8 +3089,6 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
-      /** The certificate that replaced it, if that is not revoked. */
-      readonly replaced_by?: string
     }
   }
   /** Renew a certificate: same authority, same key, same content */
@@ -3170,8 +3170,6 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
-      /** The certificate that replaced it, if that is not revoked. */
-      readonly replaced_by?: string
     }
   }
   /** Create a request (PKCS#10) for a certificate of an authority, signed by an external one */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { missingOpenssl } from '@warder/pki/testing'
 import { newUser } from 'warder/testing'
+import { type End, toIntervals } from './page/rooms/kms/certificates/ends.ts'
 import { toTree } from './page/rooms/kms/certificates/tree.ts'
 import { type Console, missingChromium, startConsole } from './testing/console.ts'
 
@@ -44,6 +45,29 @@ it('shows each authority once in the tree, even where authorities certify each o
       .map(({ authority: { id }, below }) => (below.length === 0 ? id : `${id}(${format(below)})`))
       .join(' ')
   assert.equal(format(tree), 'hidden root(middle(leaf)) one(other)')
+})
+
+it('sorts ends into weeks from Monday and into months, each once', () => {
+  const end = (day: string): End => ({
+    ...{ serial: day, subject: '', not_after: `${day}T23:59:59Z`, renewal: 'none' },
+    authority: { id: 'a', subject: 'CN=a' },
+  })
+  const ends = ['2026-11-29', '2026-11-30', '2026-12-31', '2027-01-01'].map(end)
+  const [from, to] = [Date.parse('2026-11-28T12:00:00Z'), Date.parse('2027-01-02T00:00:00Z')]
+  const format = (step: 'week' | 'month') =>
+    toIntervals(ends, { from, to, step }).map(
+      ({ first, last, ends: inside }) => `${first} ${last} ${inside.map(({ serial }) => serial).join(' ')}`,
+    )
+  assert.deepEqual(format('month'), [
+    '2026-11-01 2026-11-30 2026-11-29 2026-11-30',
+    '2026-12-01 2026-12-31 2026-12-31',
+    '2027-01-01 2027-01-31 2027-01-01',
+  ])
+  assert.deepEqual(format('week').slice(0, 2), [
+    '2026-11-23 2026-11-29 2026-11-29',
+    '2026-11-30 2026-12-06 2026-11-30',
+  ])
+  assert.equal(format('week').at(-1), '2026-12-28 2027-01-03 2026-12-31 2027-01-01')
 })
 
 describe('certificates in the console', { skip: missingChromium || missingOpenssl }, () => {
@@ -122,6 +146,95 @@ describe('certificates in the console', { skip: missingChromium || missingOpenss
     assert.match(csv, /\r\nCN=Tree Issuing,CN=Tree Root,/)
     await inner.getByRole('link', { name: 'Tree Issuing' }).click()
     await page.getByRole('link', { name: 'Tree Root' }).waitFor()
+    await opened.assertAccessible()
+  })
+
+  it('shows which certificates end and are not renewed, and changes that', async () => {
+    const path = '/v1/pki/authorities'
+    const create = async (url: string, json: object) =>
+      (await console.admin('kms', 'POST', url, { alg: 'ES256', ...json })) as { readonly id: string }
+    const root = await create(path, { subject: 'CN=Calendar' })
+    const issue = (name: string, days: number) =>
+      create(`${path}/${root.id}/certificates`, { subject: `CN=${name}`, names: [name], days })
+    await issue('ends.example', 20)
+    const gone = await issue('revoked.example', 20)
+    await issue('later.example', 300)
+    await console.admin('kms', 'POST', `/v1/pki/certificates/${gone.id}/revoke`, {})
+    await using opened = await console.open()
+    const { page } = opened
+    await opened.logInAtKms('/ui/authorities', '_', 'admin', console.installation.password)
+    await page.getByRole('link', { name: 'Calendar of ends' }).click()
+    const table = page.getByRole('table', { name: 'Certificates that end' })
+    const row = table.getByRole('row').filter({ hasText: 'CN=ends.example' })
+    await row.getByText('not automatic').waitFor()
+    for (const name of ['revoked.example', 'later.example'])
+      assert.equal(await page.getByText(name).count(), 0, name)
+    await page
+      .getByRole('list', { name: 'Weeks' })
+      .getByRole('button', { name: 'not renewed' })
+      .first()
+      .click()
+    await row.waitFor()
+    await opened.assertAccessible()
+    await page.getByRole('combobox', { name: 'Time', exact: true }).selectOption('12 months, by month')
+    await page.getByText('later.example').waitFor()
+    await row.getByRole('link', { name: 'CN=ends.example' }).click()
+    await page.getByText('not renewed automatically').waitFor()
+    await page.getByText('Change the renewal').first().click()
+    await page.getByLabel('Renew it before it ends').check()
+    await page.getByText(/^warder pki auto-renew \S+$/).waitFor()
+    await opened.assertAccessible()
+    await page.getByRole('button', { name: 'Change the renewal' }).click()
+    await page
+      .locator('.status')
+      .filter({ hasText: /● renewed automatically$/ })
+      .waitFor()
+    await page.goBack()
+    await row
+      .locator('.status')
+      .filter({ hasText: /● automatic$/ })
+      .waitFor()
+    await opened.assertAccessible()
+  })
+
+  it('opens an authority for ACME, creates a credential that is shown once, and closes it', async () => {
+    const made = await console.admin('kms', 'POST', '/v1/pki/authorities', {
+      ...{ alg: 'ES256', subject: 'CN=ACME' },
+    })
+    const { id } = made as { readonly id: string }
+    await using opened = await console.open({ colorScheme: 'dark' })
+    const { page } = opened
+    await opened.logInAtKms(`/ui/authorities/${id}`, '_', 'admin', console.installation.password)
+    await page.getByText('closed: no client gets a certificate').waitFor()
+    await page.getByText('Open it for ACME').first().click()
+    await page.getByLabel('Certificates are valid for (days)').fill('30')
+    await page.getByLabel('dns-01').uncheck()
+    await opened.assertAccessible()
+    await page.getByRole('button', { name: 'Open it for ACME' }).click()
+    await page.getByText('open to accounts with a credential').waitFor()
+    await page.getByText('server, for 30 days').waitFor()
+    await page.getByText('http-01, tls-alpn-01').waitFor()
+    await page.getByText('certbot certonly --standalone').waitFor()
+    await page.getByText('Create a credential').first().click()
+    await page.getByLabel('Name', { exact: true }).fill(hostileSubject)
+    await page.getByRole('button', { name: 'Create a credential' }).click()
+    const secret = page.getByRole('region', { name: 'HMAC key of the credential' })
+    await secret.getByText('••••').waitFor()
+    await page.getByText(/^certbot .* --eab-kid [\w-]+ --eab-hmac-key "\$HMAC_KEY" -d /).waitFor()
+    const table = page.getByRole('table', { name: 'Credentials for new accounts' })
+    await table.getByText(hostileSubject).waitFor()
+    await opened.assertAccessible()
+    await page.reload()
+    await table.getByText(hostileSubject).waitFor()
+    assert.equal(await secret.count(), 0)
+    await table.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('There is no credential').waitFor()
+    await page.getByRole('button', { name: 'Close it for ACME' }).click()
+    const dialog = page.getByRole('alertdialog')
+    assert.match((await dialog.textContent()) ?? '', /Issued certificates stay valid/)
+    await dialog.getByRole('button', { name: 'Close it for ACME' }).click()
+    await page.getByText('closed: no client gets a certificate').waitFor()
     await opened.assertAccessible()
   })
 

@@ -103,13 +103,22 @@ const ofCertificate = query<[certificate: string], Row>(
 )
 interface PageRow extends Row {
   readonly successor: string | null
+  /** 1: it or its private key, if that has the same owner, is renewed automatically. */
+  readonly renews: number
 }
 /** A successor counts only until it is revoked. */
 const page = query<[authority: string, end: number, id: string, latest: number, limit: number], PageRow>(
   `SELECT ${columns},
        (SELECT l.linked_id FROM object_link l JOIN pki_issued s ON s.certificate_id = l.linked_id
           WHERE l.object_id = pki_issued.certificate_id AND l.link_type = 'ReplacementObjectLink'
-            AND s.revoked_at IS NULL LIMIT 1) AS successor
+            AND s.revoked_at IS NULL LIMIT 1) AS successor,
+       CASE WHEN EXISTS (SELECT 1 FROM object_attribute r WHERE r.object_id = pki_issued.certificate_id
+            AND r.name = 'RotateAutomatic' AND r.value = 'true')
+         OR EXISTS (SELECT 1 FROM object_link k JOIN object_attribute r ON r.object_id = k.linked_id
+            JOIN managed_object p ON p.id = k.linked_id JOIN managed_object c ON c.id = k.object_id
+          WHERE k.object_id = pki_issued.certificate_id AND k.link_type = 'PrivateKeyLink' AND p.owner = c.owner
+            AND r.name = 'RotateAutomatic' AND r.value = 'true')
+         THEN 1 ELSE 0 END AS renews
      FROM pki_issued
      WHERE authority_id = ? AND (not_after, id) > (?, ?) AND not_after <= ?
      ORDER BY authority_id, not_after, id LIMIT ?`,
@@ -161,6 +170,8 @@ export interface IssuedPage {
 export interface ListedEntry extends IssuedCertificate {
   /** Identifier of the certificate that replaced it, unless that one was revoked. */
   readonly successor: string | undefined
+  /** Whether it is renewed automatically, with its key or with a new one. */
+  readonly renews: boolean
 }
 
 /** Certificates that an authority issued, ordered by expiry. */
@@ -170,7 +181,11 @@ export async function listIssued(
   { after, endsBy, limit }: IssuedPage,
 ): Promise<readonly ListedEntry[]> {
   const rows = await db.all(page, [authorityId, after.notAfter, after.id, endsBy, limit])
-  return rows.map((row) => ({ ...toIssued(row), successor: row.successor ?? undefined }))
+  return rows.map((row) => ({
+    ...toIssued(row),
+    successor: row.successor ?? undefined,
+    renews: row.renews === 1,
+  }))
 }
 
 /** @throws UniqueViolation by the commit, if the issuer has used the serial number before */

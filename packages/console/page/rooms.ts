@@ -39,6 +39,10 @@ export const rooms: readonly Room[] = [
     load: () => import('./rooms/kms/certificates/authorities.tsx'),
   },
   {
+    ...{ path: '/ui/calendar', title: texts.calendar.title, service: 'kms', isInner: true },
+    load: () => import('./rooms/kms/certificates/calendar.tsx'),
+  },
+  {
     ...{ path: '/ui/authorities/{id}', title: texts.certificates.authority, service: 'kms', isInner: true },
     load: () => import('./rooms/kms/certificates/authority.tsx'),
   },

@@ -26,11 +26,17 @@ const common = {
 }
 
 /** A certificate with the facts of the register. */
+export const RegisteredCertificate = Type.Object(common)
+
+/** The same, with what follows it. */
 export const ListedCertificate = Type.Object({
   ...common,
   replaced_by: Type.Optional(
     Type.String({ description: 'The certificate that replaced it, if that is not revoked.' }),
   ),
+  renews: Type.Boolean({
+    description: 'Whether it is renewed automatically, as the certificates of OCSP responders always are.',
+  }),
 })
 
 /** A certificate with its parsed contents. */
@@ -49,7 +55,7 @@ export function certificateState(issued: IssuedCertificate, now: number): Certif
   return status
 }
 
-export function formatListed(issued: IssuedCertificate, now: number): Static<typeof ListedCertificate> {
+export function formatListed(issued: IssuedCertificate, now: number): Static<typeof RegisteredCertificate> {
   return {
     ...(issued.certificateId !== undefined && { id: issued.certificateId }),
     serial: toSerial(issued).toString('hex'),

@@ -368,3 +368,43 @@ test("the next page of an authority's certificates continues after the previous 
   )
   assert.equal(ending.json.length, 3)
 })
+
+test('the list tells which certificates are renewed automatically, and begins with the valid ones if asked to', async () => {
+  let now = Date.UTC(2026, 5, 1)
+  await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
+  const alice = kms.user('alice')
+  const { issuing, issue } = await makeAuthorities(alice)
+  const make = async (name: string, days: number, renewal: object | undefined) => {
+    const { status, text, json } = await issue({ alg: 'ES256', subject: `CN=${name}`, names: [name], days })
+    assert.equal(status, 200, text)
+    if (renewal === undefined) return
+    const set = await alice.call('PUT', `/v1/pki/certificates/${json.id}/renewal`, { json: renewal })
+    assert.equal(set.status, 200, set.text)
+  }
+  await make('a.example', 1, undefined)
+  await make('b.example', 20, { automatic: true })
+  await make('c.example', 30, { automatic: true, new_key: true })
+  await make('d.example', 40, { automatic: false })
+  const list = async (query: string) => {
+    const found: string[] = []
+    let after = ''
+    do {
+      // Of this time.
+      const { status, text, json, headers } = await kms
+        .user('alice')
+        .get(`${path}/${issuing.id}/certificates?limit=1&${query}${after}`)
+      assert.equal(status, 200, text)
+      for (const { subject, profile, renews } of json)
+        found.push(`${profile === 'ocsp_responder' ? profile : subject} ${renews}`)
+      after = headers['x-next-after'] === undefined ? '' : `&after=${headers['x-next-after']}`
+    } while (after !== '')
+    return found.filter((line) => !line.startsWith('ocsp_responder'))
+  }
+  const all = ['CN=a.example false', 'CN=b.example true', 'CN=c.example true', 'CN=d.example false']
+  assert.deepEqual(await list(''), all)
+  assert.deepEqual(await list('state=valid'), all)
+  now += 2 * day
+  assert.deepEqual(await list(''), all)
+  assert.deepEqual(await list('state=valid'), all.slice(1))
+  assert.deepEqual(await list('state=expired'), all.slice(0, 1))
+})

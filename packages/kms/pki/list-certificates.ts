@@ -50,6 +50,7 @@ export const listCertificates = define({
     const json = page.map((entry) => ({
       ...formatListed(entry, now),
       ...(entry.successor !== undefined && { replaced_by: entry.successor }),
+      renews: entry.renews || entry.profile === 'ocspResponder',
     }))
     return pageReply(json, next)
   },
@@ -67,7 +68,9 @@ async function matching({ db }: PkiServices, authority: string, query: Query, no
     (query.state === undefined || certificateState(entry, now) === query.state) &&
     (subject === undefined || entry.subject.toLowerCase().includes(subject))
   const page: ListedEntry[] = []
-  let after = parseCursor(query.after)
+  // Those that have expired come first.
+  const first = { notAfter: query.state === 'valid' ? now - 1 : -1, id: '' }
+  let after = query.after === undefined ? first : parseCursor(query.after)
   for (let looked = 0; looked < maxScanned; ) {
     const entries = await listIssued(db, authority, { after, endsBy, limit: maxListed })
     for (const entry of entries) {
@@ -86,8 +89,7 @@ function formatCursor({ notAfter, id }: { readonly notAfter: number; readonly id
 }
 
 /** @throws failure('bad_request') */
-function parseCursor(text: string | undefined) {
-  if (text === undefined) return { notAfter: -1, id: '' }
+function parseCursor(text: string) {
   const [, notAfter, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,150})$/.exec(text) ?? []
   if (notAfter === undefined || id === undefined)
     throw failure('bad_request', 'after must be X-Next-After of a page.')

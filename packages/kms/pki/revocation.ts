@@ -11,7 +11,7 @@ import {
   type RightHolder,
   requirePermittedCertificate,
 } from './certificate-access.ts'
-import { formatListed, ListedCertificate } from './certificate-shape.ts'
+import { formatListed, RegisteredCertificate } from './certificate-shape.ts'
 import { parseDate } from './members.ts'
 import { define, type PkiServices } from './services.ts'
 
@@ -24,7 +24,7 @@ const common = {
   tag: 'PKI',
   access,
   pathParameters: Type.Object({ id: Type.String() }),
-  reply: ListedCertificate,
+  reply: RegisteredCertificate,
 } as const
 
 const RevokeBody = Type.Object({
@@ -93,7 +93,7 @@ async function changeRevocation(
   on: RightHolder,
   what: string,
   stage: (objects: UnitOfWork, issued: IssuedCertificate, found: FoundCertificate, now: number) => void,
-): Promise<Static<typeof ListedCertificate>> {
+): Promise<Static<typeof RegisteredCertificate>> {
   const { services } = context
   const { id } = (on === 'authority' ? releaseAccess : access).resolved(context)
   return retryOnGuard(attempts, async () => {

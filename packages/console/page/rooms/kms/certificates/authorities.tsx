@@ -52,6 +52,9 @@ export function Room() {
   return (
     <>
       <RoomHeader title={words.title}>{words.description}</RoomHeader>
+      <p>
+        <Link to="/ui/calendar">{texts.calendar.toCalendar}</Link>
+      </p>
       {error !== null ? (
         <Failure error={error} retry={() => void refetch()} />
       ) : rows === undefined ? (

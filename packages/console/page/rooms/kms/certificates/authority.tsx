@@ -16,6 +16,7 @@ import { Skeleton } from '../../../parts/skeleton.tsx'
 import { Time } from '../../../parts/time.tsx'
 import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
+import { Acme } from './acme.tsx'
 import { authorityPath } from './authorities.tsx'
 import { CertificateState, certificatePath, type State } from './state.tsx'
 import { formatFingerprint } from './tree.ts'
@@ -50,19 +51,11 @@ export function Room({ path: { id = '' }, query }: RoomProps) {
       <Act title={words.issue}>
         <Issue id={id} permitted={authority.data.profiles} />
       </Act>
-      <Act title={words.acme}>
+      <section aria-label={words.acme} className="part">
+        <h2>{words.acme}</h2>
         <p>{words.acmeHelp}</p>
-        <CodeBlock
-          label={words.acme}
-          samples={[
-            { title: words.acmeOpen, code: toCommand('warder pki acme open', [id]) },
-            {
-              title: 'certbot',
-              code: `certbot certonly --standalone --server ${window.location.origin}/acme/${encodeURIComponent(id)}/directory -d www.example.com`,
-            },
-          ]}
-        />
-      </Act>
+        <Acme id={id} />
+      </section>
     </>
   )
 }

@@ -14,6 +14,7 @@ import { showToast } from '../../../parts/toasts.tsx'
 import type { RoomProps } from '../../../room.ts'
 import { texts } from '../../../texts.ts'
 import { authorityPath } from './authorities.tsx'
+import { Renewal } from './renewal.tsx'
 import { CertificateState, certificatePath } from './state.tsx'
 
 const words = texts.certificates
@@ -43,6 +44,7 @@ export function Room({ path: { id = '' } }: RoomProps) {
       </RoomHeader>
       <Facts certificate={data} />
       <Acts id={id} certificate={data} />
+      {data.authority !== undefined && data.state !== 'revoked' && <Renewal id={id} />}
       {data.certificate !== undefined && (
         <CodeBlock
           label={words.pem}
