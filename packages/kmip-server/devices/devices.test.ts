@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPrivateKey } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -170,6 +170,19 @@ for (const engine of await bothEngines())
       // The clock was set back.
       await note(one, 20_000, '2.0')
       assert.deepEqual(await stored(), [{ seen_at: 20_000, version: '2.0' }])
+    })
+
+    test('a certificate that cannot be read keeps no device from being recorded', async () => {
+      const { cert } = await issueLocally(kms, 'odd-1')
+      const der = new X509Certificate(cert).raw
+      // Version 4, which OpenSSL reads.
+      der[der.indexOf(Buffer.from('a003020102', 'hex')) + 4] = 3
+      const sightings = createDeviceSightings({ db, log: kms.environment.log })
+      const at = now
+      sightings.note({ name: 'odd-1', at, version: '2.1', encoding: 'ttlv' }, new X509Certificate(der))
+      sightings.note({ name: 'odd-2', at, version: '2.1', encoding: 'ttlv' }, undefined)
+      await sightings.flush()
+      assert.deepEqual(await names(olga, '?search=odd'), ['odd-1', 'odd-2'])
     })
 
     test('callers see their own entry, and nothing of others', async () => {

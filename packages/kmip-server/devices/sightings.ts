@@ -1,7 +1,7 @@
 import { createHash, type X509Certificate } from 'node:crypto'
 import { findBySerial, possibleIssuers } from '@warder/authority'
 import { BoundedMap, type Logger } from '@warder/base'
-import { nameText, type ParsedCertificate, parseCertificate } from '@warder/pki'
+import { nameText, type ParsedCertificate, PkiError, parseCertificate } from '@warder/pki'
 import type { Change, Database } from '@warder/storage'
 import {
   certificateChanges,
@@ -55,12 +55,12 @@ export function createDeviceSightings(parts: {
   async function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    await writing
+    while (writing !== undefined) await writing
     const batch = [...waiting.values()]
     waiting = new Map()
     if (batch.length === 0) return
     for (const { sighting } of batch) recorded.set(sighting.name, sighting.at)
-    writing = writeSightings(db, batch, recorded)
+    writing = writeSightings({ db, log }, batch, recorded)
       .catch((error: unknown) => {
         log.info({ error, devices: batch.length }, 'when devices were seen could not be stored')
         // The next message of each notes it again.
@@ -93,19 +93,19 @@ export function createDeviceSightings(parts: {
 }
 
 async function writeSightings(
-  db: Database,
+  parts: { readonly db: Database; readonly log: Logger },
   batch: readonly Waiting[],
   recorded: Map<string, number>,
 ): Promise<void> {
   for (let from = 0; from < batch.length; from += maxPerCommit) {
     const some = batch.slice(from, from + maxPerCommit)
-    const changes = (await Promise.all(some.map((each) => toChanges(db, each, recorded)))).flat()
-    if (changes.length > 0) await db.commit(changes)
+    const changes = (await Promise.all(some.map((each) => toChanges(parts, each, recorded)))).flat()
+    if (changes.length > 0) await parts.db.commit(changes)
   }
 }
 
 async function toChanges(
-  db: Database,
+  { db, log }: { readonly db: Database; readonly log: Logger },
   { sighting, certificate }: Waiting,
   recorded: Map<string, number>,
 ): Promise<readonly Change[]> {
@@ -116,12 +116,28 @@ async function toChanges(
   if (isRecent) recorded.set(name, stored)
   const seen = isRecent ? [] : [sightingChange(sighting)]
   if (certificate === undefined) return seen
+  try {
+    return [...seen, ...(await toCertificateChanges(db, name, certificate))]
+  } catch (error) {
+    if (!(error instanceof PkiError)) throw error
+    // TLS accepts more than RFC 5280: the device is listed without it, and others are not kept waiting.
+    log.info({ error, device: name }, 'the certificate of a device cannot be read')
+    return seen
+  }
+}
+
+/** @throws PkiError */
+async function toCertificateChanges(
+  db: Database,
+  name: string,
+  certificate: X509Certificate,
+): Promise<readonly Change[]> {
   const fingerprint = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
-  if (await isKnownCertificate(db, name, fingerprint)) return seen
+  if (await isKnownCertificate(db, name, fingerprint)) return []
   const parsed = parseCertificate(certificate.raw)
   const registerId = await findRegisterId(db, parsed, fingerprint)
   const described = describeCertificate(parsed, fingerprint)
-  return [...seen, ...certificateChanges(name, described, { isLocal: false, registerId })]
+  return certificateChanges(name, described, { isLocal: false, registerId })
 }
 
 /** @param fingerprint SHA-256, hexadecimal; absent: it is computed */
