@@ -139,9 +139,20 @@ function createPasswordMethod({
     } catch (error) {
       if (!(error instanceof BrowserNeeded)) throw error
       say(`${error.message}:`)
-      return createBrowserMethod({ realm, 'no-browser': false })(sources)
+      const found = await createBrowserMethod({ realm, 'no-browser': false })(sources)
+      if (user !== undefined && !isSameName(found.username, user))
+        throw new StartupError(
+          `the browser is logged in as ${found.username}, not as ${user}: choose "Log in as another user" there`,
+        )
+      return found
     }
   }
+}
+
+/** Whether a name can be meant by another one: services may ignore its case. */
+function isSameName(one: string | undefined, other: string): boolean {
+  const fold = (name = ''): string => name.normalize().toLowerCase()
+  return fold(one) === fold(other)
 }
 
 /** Fetches the methods for people that a realm has; none from a service that does not tell them. */

@@ -396,6 +396,11 @@ test('at a terminal, the command goes on in a browser when a passkey is needed',
   assert.equal((await visit(await bob.confirm(await alone.address()))).status, 200)
   assert.equal(await alone.done, '')
 
+  const other = logIn(['--realm', 'shop', '--user', 'eve'], { prompter: ask('') })
+  await bob.logInWithPasskey()
+  assert.equal((await visit(await bob.confirm(await other.address()))).status, 200)
+  assert.match(await other.done, /^the browser is logged in as bob, not as eve/)
+
   const program = await logIn(words, { env: { WARDER_PASSWORD: passwordOf('bob') } }).done
   assert.match(program, /run warder login --browser --realm shop, or give a recovery code with --totp-code/)
   const wrong = await logIn(words, { prompter: ask('wrong') }).done
