@@ -40,7 +40,7 @@ const defaultLimit = 100
 const maxLimit = 1000
 /** Devices of one query with a filter, and of one page: it ends after them, also with fewer rows. */
 const rowsPerQuery = 1000
-const maxScanned = 10_000
+const maxScanned = 4000
 const dayMs = 86_400_000
 /** Certificates of a device in a list, and of one device. */
 const maxOfList = 10
