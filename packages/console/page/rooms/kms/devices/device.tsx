@@ -27,7 +27,10 @@ export function Room({ query }: RoomProps) {
   const { data, error, refetch } = kms.useOperation('kmip.devices.get', { path: { name } })
   return (
     <>
-      <RoomHeader title={words.device}>
+      <RoomHeader
+        title={words.device}
+        actions={data && (data.blocked ? <Unblock user={name} /> : <Block user={name} />)}
+      >
         <bdi>{name}</bdi>
       </RoomHeader>
       {error instanceof ClientError && error.kind === 'not_found' ? (
@@ -47,11 +50,10 @@ export function Room({ query }: RoomProps) {
 }
 
 function Shown({ device }: { readonly device: Device }) {
-  const { name, blocked, certificates } = device
+  const { name, certificates } = device
   return (
     <>
       <Facts device={device} />
-      <div className="actions">{blocked ? <Unblock user={name} /> : <Block user={name} />}</div>
       <h2>{words.certificates}</h2>
       <DataTable
         caption={words.certificates}

@@ -32,9 +32,11 @@ export function IssueCertificate({ name }: { readonly name: string }) {
   if (rows === undefined) return <Skeleton />
   const offered = rows.filter(({ profiles }) => profiles === undefined || profiles.includes('client'))
   return (
-    <>
-      <p>{words.issueLocal}</p>
-      <CommandCode command={toCommand('warder kmip certificate', [name])} />
+    <div className="sections">
+      <div>
+        <p>{words.issueLocal}</p>
+        <CommandCode command={toCommand('warder kmip certificate', [name])} />
+      </div>
       {issued !== undefined ? (
         <Files name={name} issued={issued} onDone={() => setIssued(undefined)} />
       ) : offered.length > 0 ? (
@@ -42,7 +44,7 @@ export function IssueCertificate({ name }: { readonly name: string }) {
       ) : (
         <p className="quiet">{words.noAuthority}</p>
       )}
-    </>
+    </div>
   )
 }
 
