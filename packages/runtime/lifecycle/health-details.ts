@@ -10,7 +10,7 @@ import {
   type HealthPart,
   type Operation,
 } from '@warder/server'
-import { findUnsafeSettings, type Migration, readEngineVersion } from '@warder/storage'
+import { findUnsafeSettings, getDatabaseBytes, type Migration, readEngineVersion } from '@warder/storage'
 import type { Static } from 'typebox'
 import type { NoticeConfig } from '../config/notice-settings.ts'
 import type { AuditSearch } from './audit-search.ts'
@@ -159,18 +159,17 @@ async function readDatabase(
   service: DescribedService,
 ): Promise<Static<typeof HealthDetails>['database']> {
   const location = toDatabaseLocation(config, home, service.name)
-  const [engineVersion, plans, unsafe, bytes] = await Promise.all([
+  const [engineVersion, plans, unsafe] = await Promise.all([
     readEngineVersion(db),
     planMigrations(db, listComponents(service)),
     findUnsafeSettings(db),
-    location.kind === 'sqlite' ? readBytes(location.path) : undefined,
   ])
   const problem = db.problem()
   return {
     engine: db.dialect,
     version: engineVersion,
     location: location.kind === 'sqlite' ? location.path : withoutUser(location.url),
-    ...(bytes !== undefined && { bytes }),
+    ...(location.kind === 'sqlite' && { bytes: getDatabaseBytes(location.path) }),
     migrations: [...plans].map(([component, { done, pending, ahead }]) => ({
       component,
       done,
@@ -182,19 +181,6 @@ async function readDatabase(
       ...unsafe.map(({ setting, loss }) => `${setting}: ${loss}`),
     ],
   }
-}
-
-/** Of a SQLite database, with its write-ahead log. */
-async function readBytes(path: string): Promise<number> {
-  const sizes = await Promise.all(
-    [path, `${path}-wal`].map((file) =>
-      stat(file).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
-  )
-  return sizes.reduce((sum, size) => sum + size)
 }
 
 /** `postgresql://user:password@host,host/name?…` as `host,host/name`. */

@@ -13,8 +13,9 @@ export const devicesVerb = kmsVerb({
   name: 'devices',
   words: '[NAME]',
   summary: 'List KMIP clients: the end of their certificates, last connection, version, keys',
-  about: `Users that connected with a client certificate, or have one of the local authority or of an authority of the service. Crypto
-officers see all of them (the default user if there are none), other users themselves. With NAME: its certificates.`,
+  about: `Users that connected with a client certificate, or have one of the local authority or of an authority of the
+service. Crypto officers see all of them (the default user if there are none), other users themselves.
+With NAME: its certificates.`,
   examples: [
     'warder kmip devices',
     'warder kmip devices --expiring 30d',
