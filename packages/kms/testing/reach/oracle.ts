@@ -130,12 +130,14 @@ export class Oracle {
           if (!secret.may(effects)) violations.push(`revealed ${secret.what}`)
         }
       }
+    // The identifier of the public half of a pair in an HSM begins with that of the private one.
+    const showsId = (id: string) => shows(id) && played.gotText.replaceAll(`${id}_pk`, '').includes(id)
     for (const thing of this.#world.things) {
       if (thing.canaries.some(shows)) {
         this.#count('attributes')
         if (!effects(thing).has('reveal attributes')) violations.push(`revealed attributes of ${thing.name}`)
       }
-      const isNamed = [...thing.ids].some(shows)
+      const isNamed = [...thing.ids].some(showsId)
       const related = this.#world.things.filter(({ family }) => family === thing.family)
       // The set of public keys is public.
       if (played.what.startsWith('jwks') && thing.kind === 'public') continue

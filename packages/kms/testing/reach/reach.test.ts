@@ -4,18 +4,19 @@ import { httpHost } from '@warder/authority/testing'
 import { systemClock } from '@warder/base'
 import { rights } from '@warder/keys/testing'
 import { kmipOperations } from '@warder/kmip-server/testing'
+import { createProcessToken, missingSofthsm } from '@warder/pkcs11/testing'
 import { openSqlite } from '@warder/storage'
 import fc from 'fast-check'
 import { kmsOperations } from '../../service/operations.ts'
 import { bothEngines } from '../engines.ts'
 import { startKms } from '../start.ts'
 import { type Fronts, frontOptions, makeFronts } from './fronts.ts'
-import { cloudPrincipals, grantAtRandom, principals, roleSettings } from './holders.ts'
+import { cloudPrincipals, grantAtRandom, owners, principals, roleSettings } from './holders.ts'
 import { kmipRequest, payloads } from './kmip-requests.ts'
 import { Oracle } from './oracle.ts'
 import { Draw, type Player, type Request } from './requests.ts'
 import { bodies, restRequest } from './rest-requests.ts'
-import { makeWorld, type World, waitingTag } from './world.ts'
+import { hsmName, makeWorld, type World, waitingTag } from './world.ts'
 
 const standardSteps = 1000
 /** More with the environment variable; the samples are those of the seed of the run. */
@@ -29,7 +30,6 @@ const notPlayed: Readonly<Record<string, string>> = {
   'docs.': 'The same document for all callers.',
   'auth_proxy.': 'Forwards to the authentication service, with no object here.',
   'audit.node': 'For other nodes of the database, by a proof of theirs.',
-  'crypto.hsms.': 'Here is no HSM: packages/kms/rest/hsm.test.ts plays rights on keys of one.',
   unseal: 'It answers before the keys can be read; afterwards it ignores each share.',
   'acme.': 'Played by an account (fronts.ts); packages/authority/acme/attacks.test.ts has two accounts.',
   'aws.': 'Played by the cloud (fronts.ts).',
@@ -159,6 +159,7 @@ const refusedToAll: Readonly<Record<string, string>> = {
   'access.approvals.': 'No approvals are configured: approvals.test.ts plays them.',
   'access.officers.': 'No officers are listed: packages/kms/officers/ways-around.test.ts.',
   'transit.refused.': 'Refused to all callers.',
+  'crypto.hsms.': 'For administrators of the HSM.',
   'acme.revoke_cert': 'The account revokes certificates of others.',
   'crypto.keys.versions.activate': 'No version waits for its activation.',
   'crypto.keys.versions.restore': 'No version waits for its destruction.',
@@ -167,6 +168,16 @@ const refusedToAll: Readonly<Record<string, string>> = {
 }
 
 const engines = await bothEngines()
+const softhsm = missingSofthsm ? undefined : createProcessToken('warder reach')
+const hsms =
+  softhsm === undefined
+    ? []
+    : [
+        JSON.stringify({
+          ...{ name: hsmName, library: softhsm.library, token_label: softhsm.label },
+          ...{ pin_file: softhsm.pinFile, admins: owners, sessions: 2 },
+        }),
+      ]
 
 /** The service, and the host that answers the challenges of ACME. */
 async function start(engine: (typeof engines)[number], opened: AsyncDisposableStack) {
@@ -180,6 +191,7 @@ async function start(engine: (typeof engines)[number], opened: AsyncDisposableSt
       ...roleSettings,
     },
     pending_destruction_days_by: [`tag:${waitingTag}=7`],
+    hsm: hsms,
   }
   const db = await engine.open(await engine.url())
   const options = { ...frontOptions, db, config: { ...frontOptions.config, ...config } }
@@ -256,6 +268,7 @@ for (const engine of engines)
   }, async (context) => {
     const seed = fc.readConfigureGlobal().seed ?? Date.now()
     context.diagnostic(`seed ${seed}, given by WARDER_TEST_SEED`)
+    if (missingSofthsm) context.diagnostic(`without keys in an HSM: ${missingSofthsm}`)
     await using opened = new AsyncDisposableStack()
     const { kms, host } = await start(engine, opened)
     const draw = new Draw(seed)

@@ -13,6 +13,7 @@ import {
   type Player,
   type Request,
 } from './requests.ts'
+import { hsmName } from './world.ts'
 
 const b64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 const b64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
@@ -143,10 +144,17 @@ export const bodies: Readonly<Record<string, Body>> = {
   'transit.verify.hash': () => ({ input: 'AAAA', signature: 'vault:v1:AAAA' }),
   'transit.hmac': ({ draw }) => ({ input: b64(draw.one(messages)) }),
   'transit.hmac.hash': ({ draw }) => ({ input: b64(draw.one(messages)) }),
-  'transit.keys.create': () => ({ type: 'ecdsa-p256' }),
+  'transit.keys.create': (player) =>
+    player.draw.one([
+      { type: 'ecdsa-p256' },
+      { type: 'managed_key', managed_key_name: drawId(player, isAes) },
+      { hsm: hsmName },
+    ]),
   'transit.keys.config': ({ draw }) => ({ min_decryption_version: draw.one([1, 2]), deletion_allowed: true }),
   'transit.random': () => ({}),
   'transit.random.bytes': () => ({}),
+  'crypto.hsms.keys.register': () => ({ label: 'theirs' }),
+  'crypto.hsms.wrapping.check': () => ({}),
   'notices.test': () => ({}),
   'external.aws.keys.create': () => ({ region: 'eu-west-1' }),
   'transit.hash': () => ({ input: 'AAAA' }),
@@ -204,6 +212,7 @@ export function restRequest(anyone: Player, { name, route, right }: RestOperatio
     if (member === 'form') return draw.one(['plaintext', 'wrapped'])
     if (member === 'type') return 'encryption-key'
     if (member === 'bytes') return '32'
+    if (member === 'hsm') return hsmName
     if (member === 'authority') return world.authority.id
     if (member === 'alias')
       return encodeURIComponent(draw.one([...world.aliases, ownAlias(draw), ownAlias(draw)]))

@@ -201,6 +201,7 @@ export class StateOracle {
     for (const { id, owner } of after.foreign) {
       if (this.#world.removed.has(String(id)))
         violations.push(`took the identifier ${id} of a removed object: ${owner}`)
+      if (String(id).startsWith('hsm::')) violations.push(`created a key in the HSM: ${owner}`)
       if (before.objects.has(String(id))) violations.push(`took ${this.find(id)?.name} over: ${owner}`)
     }
     return violations

@@ -107,6 +107,8 @@ export const everyUse = mask(
   'Sign',
   'Verify',
 )
+/** The HSM of the settings, if there is one; the owners are its administrators. */
+export const hsmName = 'main'
 /** The destruction of keys with this tag waits: `pending_destruction_days_by`. */
 export const waitingTag = 'waits'
 const modes = ['GCM', 'CTR', 'OFB', 'CFB', 'CBC', 'ECB'] as const
@@ -270,9 +272,13 @@ export async function makeWorld(kms: Started, round: number): Promise<World> {
 
   // Transit.
   const transit: World['transit'][number][] = []
-  for (const type of ['aes256-gcm96', 'ecdsa-p256', 'hmac'] as const) {
-    const name = `t${round}-${type}`
-    await post('alice', `/v1/transit/keys/${name}`, { type })
+  const inHsm = kms.environment.config.hsm.length > 0 ? { hsm: hsmName } : undefined
+  for (const [type, hsm] of [
+    ...[['aes256-gcm96'] as const, ['ecdsa-p256'] as const, ['hmac'] as const],
+    ...(inHsm === undefined ? [] : [['aes256-gcm96', inHsm] as const, ['ecdsa-p256', inHsm] as const]),
+  ]) {
+    const name = `t${round}-${hsm === undefined ? '' : 'hsm-'}${type}`
+    await post('alice', `/v1/transit/keys/${name}`, { type, ...hsm })
     const { kid } = (await user('alice').get(`/v1/crypto/aliases/transit%2F${name}`)).json
     const kind = type === 'hmac' ? 'hmac' : type === 'ecdsa-p256' ? 'ec' : 'aes'
     const thing = await add({ name, id: kid, family: name, kind, secrets: [] })
@@ -287,6 +293,20 @@ export async function makeWorld(kms: Started, round: number): Promise<World> {
       plaintext: plaintext.toString('base64'),
     })
     tokens.push({ thing, plaintext, transit: made.ciphertext })
+  }
+
+  // Keys in an HSM, whose material is not in the database.
+  if (inHsm !== undefined) {
+    const aesInHsm = await post('carol', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', ...inHsm })
+    const family = 'aes in the HSM'
+    const ofCarol = { name: family, owner: 'carol' as const, family, kind: 'aes' as const, secrets: [] }
+    await encrypt(await add({ ...ofCarol, id: aesInHsm.kid }), 'dir')
+    const name = 'ec in the HSM'
+    const ec = await post('alice', '/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256', ...inHsm })
+    const { public_jwk: key } = (await user('alice').get(`/v1/crypto/keys/${ec.kid}`)).json
+    const publicKey = createPublicKey({ key, format: 'jwk' })
+    await add({ name, id: ec.kid, family: name, kind: 'ec', secrets: [], publicKey })
+    await add({ name: `${name}, public`, id: ec.kid_public, family: name, kind: 'public', secrets: [] })
   }
 
   // Attribute-based encryption.
