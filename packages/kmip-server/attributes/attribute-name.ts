@@ -1,6 +1,7 @@
 import { attributeRule, isTagName, readVendorName, requireRule, type VendorName } from '@warder/keys'
 import {
   attributeIn,
+  draftVersion,
   type KmipVersion,
   linkTypeOfTag,
   memberNumber,
@@ -24,9 +25,9 @@ export interface AttributeName {
  * Name in an AttributeReference; undefined when no object can have this attribute.
  * @throws kmipFailure InvalidField when it is neither an enumeration nor the structure of a vendor attribute
  */
-export function readReferredName(reference: TtlvNode): AttributeName | undefined {
+export function readReferredName(reference: TtlvNode, version: KmipVersion): AttributeName | undefined {
   if (reference.type === 'Enumeration') {
-    const linkType = linkTypeOfTag(reference.value)
+    const linkType = version === draftVersion ? linkTypeOfTag(reference.value) : undefined
     if (linkType !== undefined) return { tag: Tag.Link, vendor: undefined, linkType }
     return attributeRule(reference.value) === undefined
       ? undefined
@@ -60,7 +61,10 @@ export function isCalled(node: TtlvNode, { tag, vendor, linkType }: AttributeNam
   return other !== undefined && (sameVendorName(other, vendor) || (isTagName(other) && isTagName(vendor)))
 }
 
-function linkTypeIn(node: TtlvNode): number | undefined {
+/** The kind of a link; undefined for other attributes. */
+export function linkTypeIn(node: TtlvNode): number | undefined {
+  if (node.tag !== Tag.Link) return undefined
+
   return node.type === 'Structure' ? memberNumber(node, Tag.LinkType) : undefined
 }
 

@@ -22,7 +22,7 @@ export const adjustAttribute = defineOperation({
   }),
   reply: objectReply,
   async handle({ attributeReference, adjustmentType, adjustmentValue }, context) {
-    const name = readReferredName(attributeReference)
+    const name = readReferredName(attributeReference, context.version)
     if (name === undefined) throw kmipFailure('UnsupportedAttribute', 'There is no attribute of this name.')
     const before = await attributeState(context, name.tag === Tag.Attribute)
     await stageEdit(context, before, adjustValue(before, name, adjustmentType, adjustmentValue, context.now))

@@ -1,13 +1,19 @@
-import { isLegacy, Tag } from '@warder/kmip-codec'
+import { draftVersion, isLegacy, Tag, type TtlvNode } from '@warder/kmip-codec'
 import {
   addAttribute as added,
   deleteAttribute as deleted,
   type Edited,
+  instancesCalled,
   modifyAttribute as modified,
   setAttribute as set,
   type Which,
 } from '../../attributes/attribute-edit.ts'
-import { type AttributeName, readAttributeName, readReferredName } from '../../attributes/attribute-name.ts'
+import {
+  type AttributeName,
+  linkTypeIn,
+  readAttributeName,
+  readReferredName,
+} from '../../attributes/attribute-name.ts'
 import type { AttributeState } from '../../attributes/attribute-view.ts'
 import { defineOperation, namedObject, objectReply, objectRight } from '../../engine/operation.ts'
 import type { KmipContext } from '../../engine/types.ts'
@@ -63,7 +69,7 @@ export const setAttribute = defineOperation({
   async handle({ newAttribute }, context) {
     const node = readAttribute(newAttribute, context)
     const before = await attributeState(context, node.tag === Tag.Attribute)
-    await stageEdit(context, before, set(before, node, context.now))
+    await stageEdit(context, before, setOne(before, node, context))
     return { uniqueIdentifier: context.object.id }
   },
 })
@@ -90,15 +96,57 @@ export const modifyAttribute = defineOperation({
   async handle({ currentAttribute, newAttribute, attributeIndex }, context) {
     const node = readAttribute(newAttribute, context)
     const index = checkIndex(attributeIndex)
+    const before = await attributeState(context, node.tag === Tag.Attribute)
+    const current = currentAttribute && readAttribute(currentAttribute, context)
     const which = isLegacy(context.version)
       ? { index: index ?? 0 }
-      : { current: currentAttribute && readAttribute(currentAttribute, context) }
-    const before = await attributeState(context, node.tag === Tag.Attribute)
+      : { current: namesKind(node, context) ? requireLink(before, node, current, context.now) : current }
     const edited = modified(before, node, which, context.now)
     await stageEdit(context, before, edited)
     return { uniqueIdentifier: context.object.id, newAttribute: edited.node, attributeIndex: index }
   },
 })
+
+/** Whether the request names one kind of link, each of which is an attribute of its own in 3.0. */
+function namesKind({ tag }: TtlvNode, { version }: KmipContext): boolean {
+  return version === draftVersion && tag === Tag.Link
+}
+
+function listLinks(state: AttributeState, node: TtlvNode, now: number): readonly TtlvNode[] {
+  const linkType = linkTypeIn(node)
+  return linkType === undefined
+    ? []
+    : instancesCalled(state, { tag: Tag.Link, vendor: undefined, linkType }, now)
+}
+
+/** SetAttribute: in 3.0 a link is set beside those of other kinds. @throws as `setAttribute` */
+function setOne(state: AttributeState, node: TtlvNode, context: KmipContext): Edited {
+  const { now } = context
+  if (!namesKind(node, context)) return set(state, node, now)
+  if (listLinks(state, node, now).length === 0) return added(state, node, now)
+  return modified(state, node, { current: requireLink(state, node, undefined, now) }, now)
+}
+
+/**
+ * The link that a request of 3.0 replaces: the named one, or the only one of its kind.
+ * @throws kmipFailure AttributeNotFound, InvalidAttribute, MultiValuedAttribute
+ */
+function requireLink(
+  state: AttributeState,
+  node: TtlvNode,
+  current: TtlvNode | undefined,
+  now: number,
+): TtlvNode {
+  if (current !== undefined) {
+    if (linkTypeIn(current) === linkTypeIn(node)) return current
+    throw kmipFailure('InvalidAttribute', 'CurrentAttribute and NewAttribute are two different attributes.')
+  }
+  const [only, ...others] = listLinks(state, node, now)
+  if (only === undefined) throw kmipFailure('AttributeNotFound', 'The object has no link of this kind.')
+  if (others.length > 0)
+    throw kmipFailure('MultiValuedAttribute', 'There are several links of this kind: name one of them.')
+  return only
+}
 
 const request = definePayload({
   uniqueIdentifier: namedObject,
@@ -156,16 +204,25 @@ function readDeletions(
     throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be deleted at once.`)
   const which = isLegacy(context.version) ? { index: checkIndex(attributeIndex) ?? 0 } : {}
   return references.map((reference) => {
-    const name = readReferredName(reference)
+    const name = readReferredName(reference, context.version)
     if (name === undefined) throw kmipFailure('AttributeNotFound', 'There is no attribute of this name.')
     return { name, which }
   })
 }
 
+/** The links of a kind one by one: in earlier versions they are instances of one attribute, and keep their indexes. */
+function eachLink(state: AttributeState, deletion: Deletion, now: number): readonly Deletion[] {
+  const { linkType, tag } = deletion.name
+  if (linkType === undefined) return [deletion]
+  const links = instancesCalled(state, deletion.name, now)
+  if (links.length === 0) throw kmipFailure('AttributeNotFound', 'The object has no link of this kind.')
+  return links.map((current) => ({ name: { tag, vendor: undefined }, which: { current } }))
+}
+
 function afterAll(before: AttributeState, deletions: readonly Deletion[], now: number): Edited {
   let first: Edited | undefined
   let state = before
-  for (const { name, which } of deletions) {
+  for (const { name, which } of deletions.flatMap((deletion) => eachLink(before, deletion, now))) {
     const edited = deleted(state, name, which, now)
     first ??= edited
     state = edited.state

@@ -42,7 +42,7 @@ export const getAttributes = defineOperation({
     if (references.length > maxReferences)
       throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be named.`)
     requireOnce(references, context)
-    const names = references.flatMap((reference) => readReferredName(reference) ?? [])
+    const names = references.flatMap((reference) => readReferredName(reference, context.version) ?? [])
     const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
     const state = await attributeState(context, needsTags)
     const nodes =

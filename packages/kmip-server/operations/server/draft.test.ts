@@ -24,7 +24,7 @@ const client = (kms: Started, version: '2.1' | '3.0', user = 'alice') =>
 const reference = (tag: number) => enumeration(Tag.AttributeReference, tag)
 const link = (type: number, id: string) =>
   structure(Tag.Link, [enumeration(Tag.LinkType, type), textString(Tag.LinkedObjectIdentifier, id)])
-const { NextLink, PreviousLink } = Enumeration.LinkType
+const { ChildLink, NextLink, ParentLink, PreviousLink } = Enumeration.LinkType
 
 function versionsIn(payload: Payload): readonly string[] {
   return payload.nodes.map((node) =>
@@ -97,8 +97,26 @@ test('What one version stores the other reads in its own words', async () => {
   for (const tag of [Tag.NextLink, Tag.PreviousLink, Tag.ObjectClass])
     assert.ok(draftList.includes(tag), String(tag))
   assert.ok(!draftList.includes(Tag.Link) && !draftList.includes(Tag.ParentLink))
+  const fresh = (node: TtlvNode) => [uid(id), structure(Tag.NewAttribute, [node])]
+  await draft.do('SetAttribute', fresh(link(NextLink, 'second')))
+  await draft.do('SetAttribute', fresh(link(ParentLink, 'parent')))
+  await draft.do('ModifyAttribute', fresh(link(PreviousLink, 'zeroth')))
+  await draft.fails('ModifyAttribute', fresh(link(ChildLink, 'none')), 'AttributeNotFound')
+  assert.deepEqual(await read(old, Tag.Link), [
+    link(NextLink, 'second'),
+    link(PreviousLink, 'zeroth'),
+    link(ParentLink, 'parent'),
+  ])
+  await draft.do('ModifyAttribute', fresh(link(PreviousLink, 'first')))
+  await draft.do('DeleteAttribute', [uid(id), reference(Tag.ParentLink)])
+  await old.fails('DeleteAttribute', [uid(id), reference(Tag.NextLink)], 'AttributeNotFound')
+  assert.deepEqual(await read(old, Tag.NextLink), [])
   await draft.do('DeleteAttribute', [uid(id), reference(Tag.NextLink)])
+  const legacy = kmipClient(on.user('alice'), { version: '1.4' })
+  // Its index in 1.x stays.
+  await legacy.fails('DeleteAttribute', [uid(id), reference(Tag.Link)], 'ItemNotFound')
   assert.deepEqual(await read(old, Tag.Link), [link(PreviousLink, 'first')])
+  await legacy.do('DeleteAttribute', [uid(id), reference(Tag.Link), integer(Tag.AttributeIndex, 1)])
 })
 
 test('Objects are found by their class in 3.0 alone', async () => {

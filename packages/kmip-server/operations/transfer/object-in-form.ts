@@ -8,6 +8,7 @@ import {
   stateAt,
 } from '@warder/keys'
 import {
+  draftVersion,
   enumeration,
   fromLegacyName,
   isLegacy,
@@ -257,8 +258,11 @@ async function listWrappedAttributes(
   context: KmipContext,
   { attributes }: WrappingSpecification,
 ): Promise<readonly TtlvNode[]> {
+  if (attributes.length > 0 && context.version === draftVersion)
+    throw kmipFailure('FeatureNotSupported', 'Attributes are not wrapped with a key for clients of KMIP 3.0.')
   const names = attributes.flatMap(
-    (node) => readReferredName(node.type === 'TextString' ? referenceTo(node.value) : node) ?? [],
+    (node) =>
+      readReferredName(node.type === 'TextString' ? referenceTo(node.value) : node, context.version) ?? [],
   )
   const needsTags = names.some(({ tag }) => tag === Tag.Attribute)
   const state = await attributeState(context, needsTags)
