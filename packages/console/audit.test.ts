@@ -97,6 +97,26 @@ describe('the audit log in the console', { skip: missingChromium }, () => {
     opened.assertNoErrors()
   })
 
+  it('asks a service that fails no more until the user does', async () => {
+    await using opened = await console.open()
+    const { page } = opened
+    await opened.logIn('_', 'admin', console.installation.password)
+    let requests = 0
+    await page.route('**/v1/audit/counts?*', async (route) => {
+      requests += 1
+      // The client repeats no request that is answered 500.
+      if (requests > 1)
+        return route.fulfill({ status: 500, json: { error: 'internal_error', description: 'No.' } })
+      await route.fulfill({ json: { buckets: [], nodes: [] }, headers: { 'X-Next-After': 'cursor' } })
+    })
+    await opened.goTo('auth', '/ui/audit')
+    const section = page.getByRole('region', { name: 'Uses and refusals over time' })
+    await section.getByRole('alert').waitFor()
+    // Meanwhile the page would have asked again.
+    await page.evaluate("fetch('/ui/info').then((reply) => reply.text())")
+    assert.equal(requests, 2)
+  })
+
   it('is refused to a user without the right, with the reason', async () => {
     await using opened = await console.open({ colorScheme: 'dark', width: 375 })
     await opened.logIn('_', 'bob', 'the password of bob')

@@ -125,7 +125,9 @@ function createOperations<O extends Table<O>>(client: ServiceClient<O>) {
       // biome-ignore lint/correctness/useExhaustiveDependencies: the hash is that of the key
       useEffect(() => () => forgetLaterPages(queryKey), [hash])
       const rows = useMemo(() => pages.data?.pages.flatMap((page) => page.rows), [pages.data])
-      return { ...pages, rows }
+      // Rooms load further pages by themselves: after an error the user decides.
+      const hasNextPage = pages.hasNextPage && pages.error === null
+      return { ...pages, hasNextPage, rows }
     },
     /** Changes by an operation; what the page shows is read again afterwards. */
     useAct<N extends Name>(name: N) {
