@@ -196,6 +196,11 @@ test('certificate issues one that the socket lets in as that user', async () => 
   await assert.rejects(run('certificate', 'x', '--home', join(warder.home, 'none')), /ca.crt does not exist/)
 })
 
+test('devices refuses filters with a name', async () => {
+  for (const filter of ['--search=x', '--expiring=30d'])
+    await assert.rejects(run('devices', 'storage-1', filter), /omit them with NAME/)
+})
+
 test('revoke-certificate refuses a device on its open connections and on new ones, by socket and HTTPS, without a restart', async () => {
   const of = async (name: string) => {
     const out = join(warder.home, name)

@@ -1,5 +1,5 @@
 import type { Input, KmsClient, Reply } from '@warder/client'
-import { formatTable, readDuration, requireNoNames } from '@warder/command-line'
+import { formatTable, readDuration, requireNoNames, UsageError } from '@warder/command-line'
 import { type KmsVerb, kmsVerb } from '@warder/command-line/kms'
 
 type Device = Reply<'kmip.devices.list'>[number]
@@ -33,7 +33,11 @@ With NAME: its certificates.`,
   parse({ expiring, search }, [name, ...rest]) {
     requireNoNames(rest)
     const time = expiring === undefined ? undefined : readDuration('expiring', expiring)
-    if (name !== undefined) return showDevice(name)
+    if (name !== undefined) {
+      if (expiring !== undefined || search !== undefined)
+        throw new UsageError('--expiring and --search filter the list: omit them with NAME')
+      return showDevice(name)
+    }
     return async ({ kms, show }) => {
       const filter: Query = {
         ...(search !== undefined && { search }),
