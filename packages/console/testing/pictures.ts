@@ -39,7 +39,14 @@ for (const [username, kid, ...operation_types] of [
   const grant = { unique_identifier: kid, user_id: `shop/${username}`, operation_types }
   await console.admin('kms', 'POST', '/access/grant', grant)
 }
-await console.admin('kms', 'POST', '/v1/pki/authorities', { subject: 'CN=Example Root', alg: 'ES256' })
+const authorities = '/v1/pki/authorities'
+const root = (await console.admin('kms', 'POST', authorities, {
+  ...{ subject: 'CN=Example Root', alg: 'ES256' },
+})) as { readonly id: string }
+for (const name of ['Servers', 'Devices'])
+  await console.admin('kms', 'POST', authorities, {
+    ...{ subject: `CN=Example ${name}`, alg: 'ES256', issuer: root.id },
+  })
 
 for (const [name, path] of [
   ['keys', '/ui/keys'],
@@ -52,10 +59,9 @@ for (const [name, path] of [
   if (!isWanted(name)) continue
   await using opened = await console.open(size)
   await opened.logInAtKms(path, '_', 'admin', password)
-  if (name !== 'create-key' && name !== 'key') await opened.page.getByRole('table').first().waitFor()
-  if (name === 'certificates') await opened.page.getByRole('link', { name: 'Example Root' }).click()
-  if (name === 'certificates')
-    await opened.page.getByRole('heading', { name: 'Issued certificates' }).waitFor()
+  if (['keys', 'audit', 'access'].includes(name)) await opened.page.getByRole('table').first().waitFor()
+  if (name === 'certificates') await opened.page.getByRole('link', { name: 'Example Root' }).waitFor()
+  if (name === 'audit') await opened.page.locator('canvas').waitFor()
   await opened.page.waitForLoadState('networkidle')
   await opened.page.screenshot({ path: join(folder, `${name}.png`) })
 }
