@@ -68,6 +68,13 @@ const insert = query<
      (name, fingerprint, serial, issuer, not_before, not_after, is_local, register_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (name, fingerprint) DO UPDATE SET is_local = 1 WHERE excluded.is_local = 1`,
 )
+/** Short-lived certificates of other authorities can be many: the ones that end last stay. */
+const maxPresented = 100
+const prune = query<[name: string, name: string], unknown>(
+  `DELETE FROM kmip_device_certificate WHERE name = ? AND is_local = 0 AND (not_after, fingerprint) <= (
+     SELECT k.not_after, k.fingerprint FROM kmip_device_certificate k WHERE k.name = ? AND k.is_local = 0
+       ORDER BY k.not_after DESC, k.fingerprint DESC LIMIT 1 OFFSET ${maxPresented})`,
+)
 const revoke = query<[revokedAt: number, reason: string | null, serial: string], unknown>(
   `UPDATE kmip_device_certificate SET revoked_at = ?, reason = ?
      WHERE serial = ? AND is_local = 1 AND revoked_at IS NULL`,
@@ -105,7 +112,7 @@ export async function isKnownCertificate(
 }
 
 /**
- * Changes that add a certificate, and its device if there is none.
+ * Changes that add a certificate, and its device if there is none. Of those that a device presented `maxPresented` stay.
  * @param from the local authority, or the id in the register of an authority of this service, if it is in one
  */
 export function certificateChanges(
@@ -121,6 +128,7 @@ export function certificateChanges(
       isLocal ? 1 : 0,
       registerId ?? null,
     ]),
+    ...(isLocal ? [] : [change(prune, [name, name])]),
   ]
 }
 

@@ -24,7 +24,7 @@ import {
 import { change, type Database, insertInto, migrate, query } from '@warder/storage'
 import { kmipClient } from '../testing/index.ts'
 import { createClientIssuers } from './client-issuers.ts'
-import { listDevices } from './device-store.ts'
+import { certificateChanges, listDevices } from './device-store.ts'
 import { importLocalCertificates } from './local-certificates.ts'
 import { createDeviceSightings, type DeviceSightings } from './sightings.ts'
 
@@ -183,6 +183,20 @@ for (const engine of await bothEngines())
       sightings.note({ name: 'odd-2', at, version: '2.1', encoding: 'ttlv' }, undefined)
       await sightings.flush()
       assert.deepEqual(await names(olga, '?search=odd'), ['odd-1', 'odd-2'])
+    })
+
+    test('of the certificates that a device presented, those that end last stay', async () => {
+      const ends = [...Array.from({ length: 120 }, (_, index) => now + index), now + 119, now + 119]
+      for (const [index, notAfter] of ends.entries()) {
+        const fingerprint = String(index).padStart(64, '0')
+        const certificate = { fingerprint, serial: '01', issuer: 'CN=x', notBefore: 0, notAfter }
+        await db.commit(certificateChanges('many', certificate, { isLocal: index === 0 }))
+      }
+      const stored = query<[], { readonly fingerprint: string }>(
+        "SELECT fingerprint FROM kmip_device_certificate WHERE name = 'many' ORDER BY not_after, fingerprint",
+      )
+      const kept = (await db.all(stored, [])).map(({ fingerprint }) => Number(fingerprint))
+      assert.deepEqual(kept, [0, ...Array.from({ length: 100 }, (_, index) => 22 + index)])
     })
 
     test('callers see their own entry, and nothing of others', async () => {
