@@ -49,7 +49,7 @@ const otherwise: Readonly<Record<string, readonly string[]>> = {
   'access.groups.read': ['reveal grants'],
   // Of the owner of the key, of officers, or about the caller.
   'access.explain': ['reveal grants'],
-  'access.report': ['reveal grants'],
+  'access.report': ['reveal grants', 'reveal attributes'],
   'access.leaver': ['reveal grants'],
   'access.report.export': ['reveal grants'],
   // Of officers, or about the caller.
