@@ -161,6 +161,16 @@ test('the commands of the guide to KMIP work, in their order', {
   ])
 })
 
+test('the commands of the pages of devices work, page by page', {
+  skip: skip === false ? missingPrograms('openssl', 'cat') : skip,
+}, async () => {
+  const vendors = 'dell hitachi hpe ibm netapp nutanix pure qnap synology tape vast vmware'.split(' ')
+  for (const page of ['README', ...vendors]) {
+    const issued = /^[\w-]+\.crt and [\w-]+\.key: |^[\w-]+\.pem {2}written$/m
+    await follow(readCommands(`docs/how-to/devices/${page}.md`), {}, [issued])
+  }
+})
+
 test('the commands of the guides to external key stores work, in their order', { skip }, async () => {
   await follow(readCommands('docs/how-to/external-aws.md'), {}, [
     /now enables it: restart the service/,
