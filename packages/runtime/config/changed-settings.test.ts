@@ -13,6 +13,7 @@ const table = {
   file: optionalText({ docs: '' }),
   password: secret,
   pins: { ...list({ default: [], docs: '' }), secret: true },
+  'notice.webhook_url': optionalText({ docs: '' }),
 }
 
 test('settings with their default are left out, and secrets have no value', () => {
@@ -45,4 +46,19 @@ test('addresses are listed without users, passwords and queries', () => {
   const [first, second] = listChangedSettings(table, { values: { ...values, pins: [] }, provenance: {} })
   assert.equal(first?.value, 'https://…@host')
   assert.deepEqual(second?.value, Object.values(shown))
+})
+
+test('addresses of webhooks are listed without their path', () => {
+  const values = { ...{ port: 9998, on: false, hosts: ['a'], urls: [], pins: [] } }
+  for (const [address, shown] of [
+    ['https://host/services/secret', 'https://host/…'],
+    ['https://ann@host:8443/secret?token=secret', 'https://…@host:8443/…'],
+    ['https://host', 'https://host'],
+  ]) {
+    const [only] = listChangedSettings(table, {
+      values: { ...values, 'notice.webhook_url': address },
+      provenance: {},
+    })
+    assert.equal(only?.value, shown)
+  }
 })

@@ -20,8 +20,16 @@ export function listChangedSettings(
     .map(([name, setting]) => ({
       name,
       from: provenance[name] ?? 'default',
-      ...(!isSecret(setting) && { value: withoutCredentials(values[name]) }),
+      ...(!isSecret(setting) && { value: formatSetting(name, values[name]) }),
     }))
+}
+
+function formatSetting(name: string, value: unknown): unknown {
+  const formatted = withoutCredentials(value)
+  // Receivers of webhooks often identify the sender by a token in the path.
+  return name.endsWith('webhook_url') && typeof formatted === 'string'
+    ? formatted.replace(/(:\/\/[^/?#]*\/).+$/s, '$1…')
+    : formatted
 }
 
 /** Addresses may contain a user and a password, and a token in their query. */

@@ -80,14 +80,18 @@ function formatDetails(details: Details): readonly string[] {
       'no certificates: the service does not use TLS',
     ),
     '',
-    `last backup           ${backups.last_backup_at ?? 'none known'}`,
-    `last restore test     ${backups.last_drill_at ?? 'none known'}`,
+    printable(`last backup           ${backups.last_backup_at ?? 'none known'}`),
+    printable(`last restore test     ${backups.last_drill_at ?? 'none known'}`),
     ...disks.map(({ path, free_bytes: free, total_bytes: total }) =>
       printable(`disk of ${path}: ${toGib(free)} of ${toGib(total)} GiB free`),
     ),
     ...formatDatabase(details),
-    `audit log             ${audit.enabled ? audit.failure_mode : 'disabled'}${audit.encrypted ? ', encrypted' : ''}`,
-    `root key              ${rootKey.source}, ${rootKey.usable ? 'usable' : 'a restart would fail'}`,
+    printable(
+      `audit log             ${audit.enabled ? audit.failure_mode : 'disabled'}${audit.encrypted ? ', encrypted' : ''}`,
+    ),
+    printable(
+      `root key              ${rootKey.source}, ${rootKey.usable ? 'usable' : 'a restart would fail'}`,
+    ),
     '',
     ...formatTable(
       ['CHANGED SETTING', 'VALUE', 'FROM'],
