@@ -1,6 +1,6 @@
 import { type Change, change, type Database, query } from '@warder/storage'
 
-// Material that keys in HSMs wrap: which objects have to be checked after their tags, owners or the settings changed.
+// Objects whose material a key in an HSM wraps, and those to check after a change of their tags, owner or the settings.
 
 /** Creates the column, the index and the tables. */
 export const hsmWrappingStatements: readonly string[] = [

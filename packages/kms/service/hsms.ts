@@ -153,7 +153,7 @@ async function isUsable(sessions: Sessions): Promise<boolean> {
   const timer = setTimeout(() => resolve(false), probeWithinMs)
   const answers = sessions.request('random', { bytes: 1 }).then(
     () => true,
-    // A token without a random generator responds with an error, and is available.
+    // A token that has no random number generator answers with an error, and is available nevertheless.
     (error: unknown) => error instanceof TokenError && ['not_supported', 'token_error'].includes(error.code),
   )
   return Promise.race([answers, late]).finally(() => clearTimeout(timer))

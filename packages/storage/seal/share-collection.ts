@@ -11,8 +11,8 @@ export type ShareOutcome =
   | { readonly accepted: false; readonly problem: ShareProblem; readonly message: string }
 
 /**
- * Shares of one set that were entered, kept only in memory. Only shares that match their verification values are kept,
- * at most one of each number, so no other input can displace them.
+ * The shares of one set that holders have entered. They stay in memory. A share is stored if it matches its verification
+ * value, one for each number, so that no other input can replace it.
  */
 export class ShareCollection {
   readonly set: ShareSet

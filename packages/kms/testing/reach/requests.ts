@@ -1,6 +1,6 @@
 import type { Sealed, Thing, Token, World } from './world.ts'
 
-// What requests of all fronts share: draws, principals who play, and the choice of the objects that requests name.
+// Requests of all interfaces use these: random draws, the principal of a request, and the objects that it names.
 
 /** Draws from the seed of a run. */
 export class Draw {
