@@ -47,12 +47,17 @@ describe('a request whose ?realm= names another realm', () => {
       'POST /realms/{realm_id}/totp/generate': { username: 'ann', issuer: 'W' },
       'POST /realms/{realm_id}/totp/verify': { username: 'ann', token: '1', secret: 'A', issuer: 'W' },
     }
+    /** Parameters that are required. */
+    const queries: Readonly<Record<string, string>> = {
+      'GET /v1/audit/counts': '&since=2026-01-01T00:00:00Z',
+    }
     for (const { method, path, public: open } of accessTable(authOperations)) {
       if (open || path.includes('/auth/')) continue
       const address = path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => samples[name] ?? name)
       const body = bodies[`${method} ${path}`] ?? {}
+      const query = queries[`${method} ${path}`] ?? ''
       for (const named of ['r2', 'nowhere', '', '%20_']) {
-        const answer = await asSuper(method, `${address}?realm=${named}`, body)
+        const answer = await asSuper(method, `${address}?realm=${named}${query}`, body)
         assert.equal(answer.status, 401, `${method} ${path} ${named} ${answer.text}`)
       }
     }

@@ -144,6 +144,7 @@ test('the proxy is off by default, has its prefixes, and its settings are checke
       name: 'azure',
       endpoint: 'https://localhost',
       paths: ['/azureekm', '/azureekm/contoso/prod'],
+      client_names: [pool, 'fabrikam.managedhsmclient.azure.net'],
       stopped: false,
     },
   ])
