@@ -103,7 +103,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'kmip',
-    summary: 'Send KMIP messages, decode dumps, query servers, issue and list client certificates',
+    summary: 'Send KMIP messages, decode dumps, query servers, list devices, issue client certificates',
     load: async () => (await import('./kmip/command.ts')).kmip,
   },
   {
@@ -113,7 +113,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'Search, verify, read, export, archive and prune the audit log',
+    summary: 'Search, count, verify, read, export, archive and prune the audit log',
     load: async () => (await import('./audit/command.ts')).audit,
   },
   {
