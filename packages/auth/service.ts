@@ -72,7 +72,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     run: async (environment) => (await import('./methods/saml/refresh.ts')).refreshMetadata(environment),
   },
   {
-    name: 'feed of ends',
+    name: 'revocation feed',
     everySeconds: 60,
     async run({ db, clock }) {
       await sweepFeed(db.commit, unixSeconds(clock))

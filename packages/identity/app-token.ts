@@ -40,7 +40,7 @@ interface Answer {
 
 interface Known extends Answer {
   readonly until: number
-  /** Position of the feed of ends when the question was asked. */
+  /** Position of the revocation feed when the question was asked. */
   readonly position: number
 }
 

@@ -336,7 +336,7 @@ function authAddress({ auth_verifier_url: url }: IdentityConfig): string | undef
   return url === undefined ? undefined : httpsAddress('auth_verifier_url', url)
 }
 
-/** Source of the feed of ends; undefined: no authentication service is configured, or no secret is shared with it. */
+/** Source of the revocation feed; undefined: no authentication service is configured, or no secret is shared with it. */
 export function configuredFeed(
   { config, home, clock, log }: Pick<IdentityEnvironment, 'config' | 'home' | 'clock' | 'log'>,
   peerSecret: Secret | undefined,

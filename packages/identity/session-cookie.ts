@@ -30,7 +30,7 @@ interface Content {
   readonly username?: string
   /** Of the user, from the authentication service. */
   readonly subjectId?: string
-  /** Position of the feed of ends when the login began. */
+  /** Position of the revocation feed when the login began. */
   readonly position?: number
   /** A session at the authentication service that this one ends with. */
   readonly sessionId?: string

@@ -10,7 +10,7 @@ import {
   userWords,
 } from './ended-set.ts'
 
-/** Settings of the feed of ends. */
+/** Settings of the revocation feed. */
 export interface EndedConfig {
   readonly auth_feed_when_lost: 'refuse' | 'accept'
   readonly auth_feed_max_age_secs: number

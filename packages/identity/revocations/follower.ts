@@ -32,7 +32,7 @@ export interface EndedName {
   readonly subjectId: string
 }
 
-/** Follows the feed of ends of the authentication service. */
+/** Follows the revocation feed of the authentication service. */
 export interface Follower {
   /** Resolves when everything is known that had ended by then, or after so many ms. */
   ready(ms: number): Promise<void>

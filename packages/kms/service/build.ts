@@ -174,7 +174,7 @@ function createHealth(
   if (ended === undefined) return parts
   const feed: HealthPart = {
     key: 'auth_feed',
-    name: 'feed of ends',
+    name: 'revocation feed',
     message: 'Revocations of the authentication service are not known at present.',
     required: config.auth_feed_when_lost === 'refuse',
     async probe() {

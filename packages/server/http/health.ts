@@ -33,7 +33,7 @@ export const Health = Type.Object({
 export interface HealthPart {
   /** Its member of `dependencies`. */
   readonly key: 'database' | 'audit' | 'auth_feed' | 'restore' | 'root_key' | 'hsm'
-  /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`, `transit`. */
+  /** `sqlite`, `postgresql`, `audit log`, `revocation feed`, `restored backup`, `transit`. */
   readonly name: string
   /** Sentence for callers if the part does not work; read after each failure. */
   readonly message: string

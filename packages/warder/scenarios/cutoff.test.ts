@@ -296,7 +296,7 @@ test('health tells of the feed', async () => {
   const kms = warder.client('kms')
   const health = await kms.ask('/health')
   kms.close()
-  assert.deepEqual(JSON.parse(health.text).dependencies.auth_feed, { name: 'feed of ends', status: 'UP' })
+  assert.deepEqual(JSON.parse(health.text).dependencies.auth_feed, { name: 'revocation feed', status: 'UP' })
 })
 
 test('a service that was stopped while a session ended refuses it with the first request after that', {
