@@ -6,8 +6,8 @@ import { median } from '../median.ts'
 import { measureCost } from '../server/cost.ts'
 
 /**
- * Measures logins with a passkey: processor time of the authentication service for a login, which is two requests, and how
- * long the second one takes, for a caller who logs in again and again.
+ * Measures logins with a passkey, one after the other. A login is two requests. Prints the processor time of the
+ * authentication service for each login, and the duration of the second request.
  *
  * Run: `node bench/auth/passkey.ts [--logins 500]`
  */

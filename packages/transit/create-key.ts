@@ -127,7 +127,7 @@ export const createKey = define({
     try {
       await objects.commit(context.commit)
     } catch (error) {
-      // A concurrent request created the alias first: its key has this name.
+      // A concurrent request has created the alias: the name refers to the key of that request.
       if (!(error instanceof UniqueViolation)) throw error
       const winner = await findAlias(services.db, aliasId(alias))
       if (winner === undefined) throw error

@@ -45,7 +45,8 @@ export async function logInWithSaml(
 }
 
 /**
- * Logs in at the page of the authentication service, by any method of the realm, also with a passkey.
+ * Logs in with a browser at the page of the authentication service. Every method of the realm works there, including
+ * passkeys.
  * @param login.realm undefined: the user chooses it
  * @param login.authUrl address for the browser, if the service does not know its own
  * @throws StartupError that names the cause

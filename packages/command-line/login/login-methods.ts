@@ -29,8 +29,8 @@ allowed_return_origins of the realm must contain http://127.0.0.1`,
   },
   browser: {
     type: 'flag',
-    help: `logs in with a browser at the page of the authentication service, by any method of the realm, also with a
-passkey, within 5 minutes`,
+    help: `logs in with a browser at the page of the authentication service, within 5 minutes; every method of the
+realm works there, including passkeys`,
   },
   'no-browser': { type: 'flag', help: 'with --saml or --browser: only prints the address' },
   'token-file': {

@@ -55,7 +55,7 @@ async function requireUnwraps(
   wrapped: Uint8Array,
   material: Uint8Array,
 ): Promise<void> {
-  const refused = (cause?: unknown) =>
+  const toRewrapFailure = (cause?: unknown) =>
     failure(
       'crypto_failure',
       `The HSM did not unwrap what it wrapped with ${row.wrappingKey}: nothing was changed.`,
@@ -67,10 +67,10 @@ async function requireUnwraps(
   try {
     unwrapped = await unwrapMaterial(hsms, row, wrapped)
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'crypto_failure') throw refused(error)
+    if (error instanceof Failure && error.kind === 'crypto_failure') throw toRewrapFailure(error)
     throw error
   }
   const isSame = unwrapped.length === material.length && timingSafeEqual(unwrapped, material)
   unwrapped.fill(0)
-  if (!isSame) throw refused()
+  if (!isSame) throw toRewrapFailure()
 }

@@ -9,8 +9,8 @@
  * | GroupLink of type Name Reference | ObjectGroup: a text |
  * | AttributeReference GroupLink | AttributeReference ObjectGroup |
  *
- * Identifiers and links may also be an Enumeration or an Integer, which stand for a result of the batch. References to
- * one kind of link (AttributeReference NextLink) stay: `readReferredName` reads them.
+ * An identifier or a link may also be an Enumeration or an Integer, which refers to an earlier result of the batch.
+ * References to one kind of link (AttributeReference NextLink) are not converted: `readReferredName` reads them.
  */
 
 import { isDraftType } from '../tables/draft.ts'
@@ -62,10 +62,10 @@ const unsupportedLinks: ReadonlySet<number> = new Set([
 
 /** Refuses the members of a header or of a batch item that 3.0 reserves. @throws ItemRefusal InvalidField */
 export function refuseReserved(members: readonly TtlvNode[]): void {
-  for (const { tag } of members) if (reservedTags.has(tag)) throw reserved(tag)
+  for (const { tag } of members) if (reservedTags.has(tag)) throw toReservedTagRefusal(tag)
 }
 
-function reserved(tag: number): ItemRefusal {
+function toReservedTagRefusal(tag: number): ItemRefusal {
   return new ItemRefusal('InvalidField', `${tagText(tag)} does not exist in KMIP 3.0.`)
 }
 
@@ -111,7 +111,7 @@ const converters: ReadonlyMap<number, Convert> = new Map<number, Convert>([
 ])
 
 function refuseTag({ tag }: TtlvNode): never {
-  throw reserved(tag)
+  throw toReservedTagRefusal(tag)
 }
 
 function refuseLink({ tag }: TtlvNode): never {
@@ -153,7 +153,7 @@ function fromGroupLink(node: TtlvNode): TtlvNode {
 function fromReference(node: TtlvNode): TtlvNode {
   if (node.type !== 'Enumeration') return fromOther(node)
   if (node.value === Tag.GroupLink) return enumeration(node.tag, Tag.ObjectGroup)
-  if (reservedTags.has(node.value)) throw reserved(node.value)
+  if (reservedTags.has(node.value)) throw toReservedTagRefusal(node.value)
   return node
 }
 

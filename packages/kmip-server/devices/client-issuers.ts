@@ -24,11 +24,11 @@ export function createClientIssuers(parts: {
   readonly file: string | undefined
 }): ClientIssuers {
   const { db, clock, log, file } = parts
-  let names: { readonly changedAt: number; readonly issuers: readonly string[] } | undefined
+  let names: { readonly modifiedAt: number; readonly issuers: readonly string[] } | undefined
   let known: { readonly at: number; readonly issuers: readonly string[] } | undefined
   async function read(path: string): Promise<readonly string[]> {
-    const changedAt = (await stat(path)).mtimeMs
-    if (names?.changedAt !== changedAt) names = { changedAt, issuers: readIssuers(await readFile(path)) }
+    const modifiedAt = (await stat(path)).mtimeMs
+    if (names?.modifiedAt !== modifiedAt) names = { modifiedAt, issuers: readIssuers(await readFile(path)) }
     const own = await Promise.all(names.issuers.map((issuer) => isOwnIssuer(db, issuer)))
     return names.issuers.filter((_, index) => own[index])
   }

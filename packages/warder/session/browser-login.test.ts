@@ -46,7 +46,7 @@ before(async () => {
   }
   assert.equal((await auth.call('POST', '/admins/realms', { json: shop, cookie: admin })).status, 201)
   for (const username of ['ann', 'bob']) {
-    const json = { username, password_input: { plaintext: passwordOf(username) } }
+    const json = { username, password_input: { plaintext: toPassword(username) } }
     assert.ok((await auth.call('POST', '/realms/shop/userpass', { json, cookie: admin })).status < 300)
   }
 })
@@ -63,7 +63,7 @@ const noTerminal: Prompter = {
   askSecret: () => assert.fail('nothing is asked'),
 }
 
-const passwordOf = (username: string): string => `the password of ${username}`
+const toPassword = (username: string): string => `the password of ${username}`
 
 /** Runs the command; `address` is what it wants to be opened. */
 function logIn(words: readonly string[], { env = {}, withinMs = 60_000, prompter = noTerminal } = {}) {
@@ -302,7 +302,7 @@ class PersonAtPage {
   }
 
   async logInWithPassword(): Promise<void> {
-    const basic = `${this.username}:${passwordOf(this.username)}`
+    const basic = `${this.username}:${toPassword(this.username)}`
     this.#keep(await auth.call('POST', '/login?realm=shop', { basic, json: {} }))
   }
 
@@ -382,7 +382,7 @@ test('at a terminal, the command goes on in a browser when a passkey is needed',
   await bob.logInWithPassword()
   await bob.register()
   const words = ['--realm', 'shop', '--user', 'bob']
-  const second = logIn(words, { prompter: ask(passwordOf('bob')) })
+  const second = logIn(words, { prompter: ask(toPassword('bob')) })
   const address = await second.address()
   assert.match(second.notes(), /the second factor of bob is a passkey, which a terminal cannot use/)
   await bob.logInWithPasskey()
@@ -401,7 +401,7 @@ test('at a terminal, the command goes on in a browser when a passkey is needed',
   assert.equal((await visit(await bob.confirm(await other.address()))).status, 200)
   assert.match(await other.done, /^the browser is logged in as bob, not as eve/)
 
-  const program = await logIn(words, { env: { WARDER_PASSWORD: passwordOf('bob') } }).done
+  const program = await logIn(words, { env: { WARDER_PASSWORD: toPassword('bob') } }).done
   assert.match(program, /run warder login --browser --realm shop, or give a recovery code with --totp-code/)
   const wrong = await logIn(words, { prompter: ask('wrong') }).done
   assert.match(wrong, /^the login of bob to realm shop was refused/)

@@ -9,7 +9,8 @@ export interface Branch {
 }
 
 /**
- * Orders authorities by their issuers, by their subjects within one. Those whose issuer is not among them are at the top.
+ * Sorts authorities into a tree: each below its issuer, those of one issuer by subject. Without its issuer in the list an
+ * authority is a root.
  * Authorities can certify each other: each occurs once.
  */
 export function toTree(authorities: readonly Authority[]): readonly Branch[] {
